@@ -1,0 +1,10 @@
+# tutti_torch: the libtorch that CMAKE_PREFIX_PATH or Torch_DIR leads to (the ./tutti script picks one).
+find_package(Torch REQUIRED)
+add_library(tutti_torch INTERFACE)
+target_link_libraries(tutti_torch INTERFACE ${TORCH_LIBRARIES})
+target_include_directories(tutti_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+separate_arguments(tutti_torch_flags NATIVE_COMMAND "${TORCH_CXX_FLAGS}")
+target_compile_options(tutti_torch INTERFACE ${tutti_torch_flags})
+if(TUTTI_CUDA)
+  target_compile_definitions(tutti_torch INTERFACE TUTTI_CUDA=1)
+endif()

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace tutti {
+
+/// The whole file. Throws Error naming the path and the reason.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes a file so that a reader sees the old content or the whole new one, also after a crash or a full disk:
+/// a temporary name beside it, flushed to the disk, then renamed.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// Flushes what was written to a file or a folder to the disk. Throws Error naming the path and the reason.
+void flush_to_disk(const std::filesystem::path& path);
+
+/// mkdir -p; throws Error naming the path and the reason.
+void make_folders(const std::filesystem::path& path);
+
+/// "12.3 MB", for people.
+std::string readable_bytes(uint64_t bytes);
+
+}  // namespace tutti

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tutti {
+
+/// Samples that go through the model together. `inputs` and `target` have `size` entries in their first dimension.
+struct Batch {
+  std::vector<torch::Tensor> inputs;
+  torch::Tensor target;
+  int64_t size = 0;
+};
+
+/// A fixed list of samples. A sample depends on its index alone. Calls from several threads at once are fine.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual const std::string& name() const = 0;
+  virtual int64_t size() const = 0;
+  /// Batch tensors, uninitialized, for `count` samples on the CPU; `pinned` for fast copies to a GPU.
+  virtual Batch make_batch(int64_t count, bool pinned) const = 0;
+  /// Writes sample `index` into row `row` of a batch from make_batch.
+  virtual void load(int64_t index, int64_t row, Batch& batch) const = 0;
+};
+
+struct DataOptions {
+  std::string name = "digits";
+  /// Folder that holds the files; empty: $TUTTI_DATA/NAME, then data/NAME, ../shared/data/NAME.
+  std::string folder = "";
+  /// For generated data: samples to make; 0 means the data set's own default.
+  int64_t train_size = 0;
+  int64_t test_size = 0;
+  uint64_t seed = 1;
+};
+
+struct TrainTest {
+  std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> test;
+};
+
+std::vector<std::string> data_names();
+
+/// Throws UsageError for an unknown name, Error for files that are missing or damaged.
+TrainTest open_data(const DataOptions& options);
+
+}  // namespace tutti
