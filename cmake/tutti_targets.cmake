@@ -19,13 +19,57 @@ endfunction()
 # tutti_add_test(engine_test engine_test.cpp LINK tutti::engine): one executable, one ctest entry.
 function(tutti_add_test name source)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LINK" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
-  endif()
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main Threads::Threads tutti_warnings)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  tutti_set_test_up(${name} "${ARG_TIMEOUT}")
   set_property(GLOBAL APPEND PROPERTY TUTTI_TEST_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+endfunction()
+
+# tutti_add_script_test(tutti_script run.sh TIMEOUT 60): a test that is a script. One that writes GoogleTest's kind of
+# report to the file after "xml:" in $GTEST_OUTPUT is counted case by case.
+function(tutti_add_script_test name script)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "" ${ARGN})
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script})
+  tutti_set_test_up(${name} "${ARG_TIMEOUT}")
+endfunction()
+
+# The time limit, where the report goes, and what the sanitizers are told. To add to a test's environment, append:
+# set_property(TEST name APPEND PROPERTY ENVIRONMENT …).
+function(tutti_set_test_up name timeout)
+  if(NOT timeout)
+    set(timeout 300)
+  endif()
+  set(options "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml")
+  set(suppressions ${PROJECT_SOURCE_DIR}/cmake/sanitizers)
+  if(TUTTI_SANITIZE MATCHES "address")
+    math(EXPR timeout "${timeout} * 4")
+    # Vectors that libtorch, built without the sanitizer, has grown look overrun to code built with it.
+    list(APPEND options "ASAN_OPTIONS=detect_container_overflow=0:detect_stack_use_after_return=1:strict_string_checks=1"
+      "LSAN_OPTIONS=suppressions='${suppressions}/leak.txt':print_suppressions=0"
+      "UBSAN_OPTIONS=print_stacktrace=1")
+  elseif(TUTTI_SANITIZE MATCHES "thread")
+    math(EXPR timeout "${timeout} * 4")
+    list(APPEND options "TSAN_OPTIONS=suppressions='${suppressions}/thread.txt':die_after_fork=0:second_deadlock_stack=1"
+      "OMP_NUM_THREADS=1")
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "${options}")
+endfunction()
+
+# Stops (or warns, without TUTTI_STRICT) at a tests/**/*_test.cpp that no tutti_add_test() names: it would never run, and nobody would notice.
+function(tutti_check_tests)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
+  get_property(built GLOBAL PROPERTY TUTTI_TEST_SOURCES)
+  set(severity WARNING)
+  if(TUTTI_STRICT)
+    set(severity SEND_ERROR)
+  endif()
+  foreach(file IN LISTS files)
+    if(NOT file IN_LIST built)
+      file(RELATIVE_PATH shown ${PROJECT_SOURCE_DIR} ${file})
+      message(${severity} "${shown} is built by no target, so its tests never run. "
+        "Add tutti_add_test() to the CMakeLists.txt beside it.")
+    endif()
+  endforeach()
 endfunction()

@@ -12,9 +12,7 @@ namespace tutti {
 
 enum class DataType : uint8_t { f32, bf16, f16, i64 };
 
-constexpr std::size_t bytes_of(DataType type) {
-  return type == DataType::i64 ? 8 : type == DataType::f32 ? 4 : 2;
-}
+constexpr std::size_t bytes_of(DataType type) { return type == DataType::i64 ? 8 : type == DataType::f32 ? 4 : 2; }
 
 /// `count` elements of one type in memory that somebody else owns.
 struct Span {
@@ -74,7 +72,8 @@ class Communicator {
   /// A collective itself: every rank asks for the same size.
   virtual void* allocate(std::size_t bytes) = 0;
 
-  /// Makes pending and later waits on every rank throw CommFailed with this rank and `reason`. Any thread; safe to repeat.
+  /// Makes pending and later waits on every rank throw CommFailed with this rank and `reason`. Any thread; safe to
+  /// repeat.
   virtual void abort(const std::string& reason) noexcept = 0;
 };
 

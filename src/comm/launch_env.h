@@ -10,7 +10,7 @@ namespace tutti {
 struct LaunchEnv {
   int rank = 0;
   int size = 1;
-  int local_rank = 0;   // among the ranks of this node
+  int local_rank = 0;  // among the ranks of this node
   int local_size = 1;
   int node = 0;
   int nodes = 1;

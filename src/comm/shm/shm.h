@@ -24,7 +24,8 @@ struct ShmOptions {
   bool progress_thread = true;
 };
 
-/// Ranks on one machine, over shared memory. Returns when all ranks have come. Throws CommFailed naming the missing ranks.
+/// Ranks on one machine, over shared memory. Returns when all ranks have come. Throws CommFailed naming the missing
+/// ranks.
 std::unique_ptr<Communicator> make_shm_communicator(const ShmOptions& options);
 
 }  // namespace tutti

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace tutti {
+
+/// What a rank exits with when it stopped only because a peer failed (EX_TEMPFAIL). The launcher then looks for the
+/// cause elsewhere.
+inline constexpr int kExitPeerFailed = 75;
+
+struct LaunchOptions {
+  int ranks = 1;
+  int threads = 1;                   // per rank; exported as OMP_NUM_THREADS and the like, and as TUTTI_THREADS
+  std::vector<std::string> command;  // what each rank executes; command[0] is the program, looked up in PATH
+
+  // When a rank has failed: how long the others may take to notice it and finish by themselves before they get SIGTERM,
+  // and how long after that before SIGKILL.
+  std::chrono::milliseconds finish_grace{3000};
+  std::chrono::milliseconds term_grace{5000};
+};
+
+/// Starts `ranks` processes that know their places (TUTTI_RANK, …; see comm/launch_env.h), merges their output,
+/// forwards signals, and waits for all. Returns the exit code: 0 when all succeeded, else that of the rank that failed
+/// first (128 + signal when it was killed), which one line on stderr names; 127 when the program could not be executed.
+/// Throws UsageError for options that cannot work, and Error when processes cannot be started; none is left then.
+///
+/// Output: rank 0 keeps stdin, stdout and stderr. The others read nothing; what they write comes out in whole lines
+/// that begin with "[rank 2] ".
+/// Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go on to all ranks; a second SIGINT kills them. Ctrl-C at a
+/// terminal reaches the ranks by itself and is not sent again, but someone who signals a whole process group or control
+/// group makes each rank see the signal twice: a rank's handler should only note it.
+/// The ranks die with the thread that called this: call it from the main thread, one call at a time in a process.
+int launch_ranks(const LaunchOptions& options);
+
+}  // namespace tutti

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "base/build_info.h"
+#include "base/error.h"
+#include "base/malloc_tuning.h"
+#include "base/names.h"
+#include "cli/launcher.h"
+#include "cli/train_command.h"
+#include "comm/communicator.h"
+
+namespace {
+
+using namespace tutti;
+
+constexpr int kExitError = 1;
+constexpr int kExitUsage = 2;
+
+/// CLI11 says "The following arguments were not expected"; a person wants to know what was meant.
+void suggest_names(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2) return;
+  std::vector<std::string> commands;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(command->get_name());
+  const std::string first = argv[1];
+  if (first.empty() || first[0] == '-') return;
+  if (std::find(commands.begin(), commands.end(), first) == commands.end())
+    throw UsageError("{} See `tutti --help`.", unknown_name("command", first, commands));
+  std::vector<std::string> options;
+  for (const CLI::Option* option : program.get_subcommand(first)->get_options()) options.push_back(option->get_name());
+  for (int i = 2; i < argc; ++i) {
+    std::string word = argv[i];
+    word = word.substr(0, word.find('='));
+    if (word.rfind("--", 0) != 0 || std::find(options.begin(), options.end(), word) != options.end()) continue;
+    const std::string nearest = nearest_name(word, options);
+    throw UsageError("unknown option '{}'{} `tutti {} --help` lists them.", word,
+                     nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest), first);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.");
+  program.set_version_flag("--version", fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
+  program.require_subcommand(0, 1);
+  program.footer("Start with:  tutti train        and then:  tutti train --help");
+  std::map<std::string, std::function<int()>> commands;
+  commands["train"] = add_train_command(program);
+  try {
+    suggest_names(program, argc, argv);
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
+    throw UsageError("{}. See `tutti{} --help`.", error.what(), argc > 1 && argv[1][0] != '-' ? std::string(" ") + argv[1] : "");
+  }
+  for (const CLI::App* command : program.get_subcommands()) return commands.at(command->get_name())();
+  fmt::print("{}", program.help());
+  return 0;
+}
+
+void say(const char* text) {
+  const char* rank = std::getenv("TUTTI_RANK");
+  // Ranks other than 0 speak through the launcher, which puts their number in front.
+  const bool clear = rank == nullptr || std::string(rank) == "0";
+  fmt::print(stderr, "{}tutti: {}\n", clear && ::isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tune_malloc();
+  try {
+    return run(argc, argv);
+  } catch (const Stopped&) {
+    return kExitPeerFailed;
+  } catch (const CommFailed& error) {
+    say(error.what());
+    return kExitPeerFailed;
+  } catch (const UsageError& error) {
+    say(error.what());
+    return kExitUsage;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return kExitError;
+  }
+}

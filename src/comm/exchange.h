@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace tutti {
+
+// Small things that ranks tell each other outside the hot path. All are collectives.
+
+/// Rank `root`'s text, on every rank.
+std::string broadcast_text(Communicator& comm, const std::string& text, int root = 0);
+
+/// Every rank's text, in rank order, on every rank.
+std::vector<std::string> gather_texts(Communicator& comm, const std::string& text);
+
+/// Every rank's numbers, in rank order; all ranks bring equally many.
+std::vector<std::vector<int64_t>> gather_numbers(Communicator& comm, const std::vector<int64_t>& numbers);
+
+}  // namespace tutti

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "comm/shm/arena.h"
+#include "comm/shm/operation.h"
+#include "comm/shm/rounds.h"
+#include "comm/shm/schedules.h"
+
+namespace tutti::shm {
+
+/// One collective under way on this rank.
+struct Collective : Operation {
+  Call call;                  // without the offset
+  Slices slices;              // for broadcast, only the root's is not empty
+  void* allocated = nullptr;  // the result of allocate
+
+  std::unique_ptr<Schedule> schedule;
+  std::size_t round = 0;      // of the schedule
+  bool is_announced = false;  // all ranks are known to call the same
+  bool has_arrived = false;   // in the current round
+  bool is_small = false;      // its data went out with the announcement
+};
+
+/// Runs collectives in the order posted. In its first round each rank announces what it calls; small data travels
+/// along. One thread.
+class CollectiveQueue {
+ public:
+  /// `segment` must outlive the queue.
+  explicit CollectiveQueue(Segment& segment) : segment_(segment), rounds_(segment), arena_(segment) {}
+
+  void post(std::shared_ptr<Collective> collective) { queue_.push_back(std::move(collective)); }
+  /// Goes as far as possible without waiting; true if that was any way.
+  bool advance();
+  /// Fails the group, and returns true, if this rank waits for one that has left.
+  bool notice_departures();
+  /// True if there was anything to fail.
+  bool fail_all(const std::string& text);
+
+ private:
+  void begin_round(Collective& collective);
+  void end_round(Collective& collective);
+  void check_calls();
+  std::unique_ptr<Schedule> staged_schedule(Collective& collective);
+  std::unique_ptr<Schedule> large_schedule(Collective& collective);
+
+  Segment& segment_;
+  Rounds rounds_;
+  Arena arena_;
+  std::deque<std::shared_ptr<Collective>> queue_;
+};
+
+}  // namespace tutti::shm

@@ -1,0 +1,125 @@
+#include "comm/shm/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+namespace tutti::shm {
+namespace {
+
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+std::string describe_type(DataType type) {
+  return type == DataType::f32 ? "f32" : type == DataType::bf16 ? "bf16" : type == DataType::f16 ? "f16" : "i64";
+}
+
+}  // namespace
+
+bool Call::matches(const Call& other) const {
+  return kind == other.kind && type == other.type && root == other.root && count == other.count &&
+         counts_hash == other.counts_hash;
+}
+
+std::string Call::describe() const {
+  const std::string data = fmt::format("of {} {}", count, describe_type(type));
+  switch (kind) {
+    case CallKind::none:
+      return "nothing";
+    case CallKind::all_reduce:
+      return "all_reduce " + data;
+    case CallKind::reduce_scatter:
+      return fmt::format("reduce_scatter {} in slices #{:x}", data, counts_hash & 0xFFFF);
+    case CallKind::all_gather:
+      return fmt::format("all_gather {} in slices #{:x}", data, counts_hash & 0xFFFF);
+    case CallKind::broadcast:
+      return fmt::format("broadcast {} from rank {}", data, root);
+    case CallKind::barrier:
+      return "barrier";
+    case CallKind::allocate:
+      return fmt::format("allocate of {} bytes", count);
+  }
+  return "?";
+}
+
+/// Where the parts begin.
+struct Segment::Layout {
+  static constexpr std::size_t kStages = round_up(sizeof(Control), 4096);
+  static constexpr std::size_t kChannelHeaderBytes = 4096;
+
+  static std::size_t channels(int size) { return kStages + static_cast<std::size_t>(size) * 2 * kStageBytes; }
+  // With many ranks there are many pairs, of which each carries little.
+  static std::size_t ring_bytes(int size) { return size <= 16 ? 256 * 1024 : 64 * 1024; }
+  static std::size_t total(int size) {
+    const auto pairs = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
+    return channels(size) + pairs * (kChannelHeaderBytes + ring_bytes(size));
+  }
+};
+
+Fd Segment::create_file(int size) {
+  Fd file(memfd_create("tutti-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file) throw_errno("cannot create shared memory");
+  if (ftruncate(file.get(), static_cast<off_t>(Layout::total(size))) != 0) throw_errno("cannot size shared memory");
+  // Nobody can then cut off memory that another rank is using.
+  fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK);
+  return file;
+}
+
+Segment::Segment(Fd file, int rank, int size)
+    : file_(std::move(file)),
+      rank_(rank),
+      size_(size),
+      ring_bytes_(Layout::ring_bytes(size)),
+      bytes_(Layout::total(size)) {
+  void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  if (memory == MAP_FAILED) throw_errno("cannot map shared memory");
+  base_ = static_cast<std::byte*>(memory);
+}
+
+Segment::~Segment() { munmap(base_, bytes_); }
+
+std::byte* Segment::stage(int rank, int parity) {
+  return base_ + Layout::kStages + static_cast<std::size_t>(2 * rank + parity) * kStageBytes;
+}
+
+ChannelHeader& Segment::channel(int from, int to) {
+  const auto index = static_cast<std::size_t>(from * size_ + to);
+  return *reinterpret_cast<ChannelHeader*>(base_ + Layout::channels(size_) +
+                                           index * (Layout::kChannelHeaderBytes + ring_bytes_));
+}
+
+std::byte* Segment::ring(int from, int to) {
+  return reinterpret_cast<std::byte*>(&channel(from, to)) + Layout::kChannelHeaderBytes;
+}
+
+void Segment::fail(const std::string& text) noexcept {
+  Control& shared = control();
+  uint32_t none = 0;
+  if (shared.failure.compare_exchange_strong(none, 1)) {
+    std::strncpy(shared.failure_text, text.c_str(), sizeof(shared.failure_text) - 1);
+    shared.failure.store(2);
+  }
+  for (int r = 0; r < size_; ++r) state(r).bell.ring_hard();
+}
+
+std::string Segment::failure_text() {
+  // Whoever is writing the text is done in a moment, unless it was killed just there.
+  for (int i = 0; i < 1000 && control().failure.load() != 2; ++i)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  if (control().failure.load() != 2) return "a rank has died while it reported a failure";
+  return control().failure_text;
+}
+
+std::string Segment::describe(int rank) { return fmt::format("rank {} of {} (pid {})", rank, size_, state(rank).pid); }
+
+bool Segment::has_cpu_per_rank() {
+  // The union: ranks that are bound to one processor each have as many as there are ranks.
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int r = 0; r < size_; ++r) CPU_OR(&all, &all, &state(r).cpus);
+  return CPU_COUNT(&all) >= size_;
+}
+
+}  // namespace tutti::shm

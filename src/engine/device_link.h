@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "comm/communicator.h"
+#include "engine/flat_space.h"
+
+namespace tutti {
+
+/// How gradients get from the device that computes them to the communicator and back, and how time passes there.
+/// On the CPU both are the same memory and everything here is trivial; a GPU's slices are staged through pinned memory on
+/// a stream of their own.
+class DeviceLink {
+ public:
+  virtual ~DeviceLink() = default;
+
+  // Called on the threads that compute:
+  /// The work queued so far produces the gradient in `slot`.
+  virtual void gradient_queued(std::size_t slot) = 0;
+  /// The work queued so far includes all of backward.
+  virtual void backward_queued() = 0;
+  /// Returns when the device has finished backward: from here on, waiting for transfers is exposed communication.
+  virtual void wait_for_backward() = 0;
+  /// Work queued from now on sees what deliver() wrote.
+  virtual void join() = 0;
+
+  // Called on the communication thread:
+  /// The slice's gradients in host memory, for the communicator. `first_slot … last_slot` are the slots that it touches;
+  /// `after_backward`: wait for the whole backward, since some of them may have got no gradient of their own.
+  virtual Span fetch(const Transfer& transfer, std::size_t first_slot, std::size_t last_slot, bool after_backward) = 0;
+  /// Takes the sums back to the device.
+  virtual void deliver(const Transfer& transfer) = 0;
+
+  // Time, for profiles. A mark is placed in the device's queue; nobody waits for it.
+  virtual std::size_t mark() = 0;
+  /// From one mark to another; waits for the device.
+  virtual double seconds_between(std::size_t from, std::size_t to) = 0;
+  virtual void forget_marks() = 0;
+};
+
+/// For the device that the space lies on.
+std::unique_ptr<DeviceLink> make_device_link(const FlatSpace& space, Communicator& comm);
+
+std::unique_ptr<DeviceLink> make_cuda_link(const FlatSpace& space, Communicator& comm);  // in cuda_link.cpp
+
+}  // namespace tutti

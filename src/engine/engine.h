@@ -1,0 +1,107 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "engine/comm_thread.h"
+#include "engine/device_link.h"
+#include "engine/flat_space.h"
+#include "engine/gradient_hooks.h"
+#include "engine/issue_log.h"
+#include "engine/optimizer.h"
+#include "engine/step_profiler.h"
+#include "plan/strategy.h"
+
+namespace tutti {
+
+struct EngineOptions {
+  std::string strategy = "buckets";
+  StrategyOptions strategy_options;
+  OptimizerOptions optimizer;
+  double clip_norm = 0;   // global norm that gradients are clipped to; 0: never
+  int profile_steps = 3;  // measured under `bsp` before the strategy makes its plan
+  std::chrono::milliseconds comm_timeout{300'000};
+};
+
+struct StepTimes {
+  double comm_busy_s = 0;     // transfers under way
+  double comm_exposed_s = 0;  // computation waited for them
+};
+
+/// Runs training steps of one rank: gradients become ready, travel as the Plan says, and the optimizer applies the sums.
+/// Every rank ends each step with the same weights.
+///
+///   engine.begin_step();
+///   engine.backward(model.loss(batch), weight);    // again for each further micro-batch; not at all without samples
+///   engine.finish_step(learning_rate);
+///
+/// Gradients are summed over ranks, so `weight` is what this micro-batch counts in the whole batch: its samples over
+/// the samples of all ranks and micro-batches of the step. One calling thread; borrows model and communicator.
+/// A parameter that gets no gradient on some rank counts as zero there; one that has never got any on any rank is left
+/// alone, as torch::optim does.
+class Engine {
+ public:
+  /// A collective: checks that all ranks have the same parameters, then gives all of them rank 0's values.
+  Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions& options);
+  ~Engine();
+
+  void begin_step();
+  void backward(const torch::Tensor& loss, double weight, bool is_last = true);
+  StepTimes finish_step(double learning_rate);
+
+  /// Rank 0's buffers (batch-norm statistics) to all ranks; checks too that ranks issued the same transfers.
+  /// A collective, between steps: before evaluation and checkpoints.
+  void synchronize_buffers();
+
+  int64_t steps_done() const { return steps_done_; }
+  /// The plan in use: `bsp` until the profile is there.
+  const Plan& plan() const { return plan_; }
+  /// What was measured; empty until then.
+  const std::optional<Profile>& profile() const { return profile_; }
+
+  const FlatSpace& space() const { return space_; }
+
+  /// Optimizer state for a checkpoint: tensors by name, each a copy in its parameter's shape.
+  std::vector<std::pair<std::string, torch::Tensor>> optimizer_state() const;
+  /// When each parameter was first updated (0: never), in the model's order; the other half of the state.
+  const std::vector<int64_t>& first_updates() const { return first_update_; }
+  /// Continues from a checkpoint. `find` returns a state tensor by name or throws.
+  void restore(int64_t steps_done, std::vector<int64_t> first_updates,
+               const std::function<torch::Tensor(const std::string&)>& find);
+
+ private:
+  void check_same_model();
+  void broadcast(torch::Tensor tensor);
+  void on_gradient(std::size_t parameter);
+  void agree_on_new_parameters();
+  torch::Tensor clip_factor() const;
+  void update(double learning_rate);
+  void adopt_strategy();
+
+  torch::nn::Module& model_;
+  Communicator& comm_;
+  const EngineOptions options_;
+  FlatSpace space_;
+  std::unique_ptr<FlatOptimizer> optimizer_;
+  std::unique_ptr<DeviceLink> link_;
+  std::optional<StepProfiler> profiler_;  // while profiling
+  std::optional<Profile> profile_;
+  Plan plan_;
+  IssueLog log_;
+  std::unique_ptr<CommThread> comm_thread_;  // none with one rank
+  std::vector<char> written_;                // by parameter: this step has written its gradient
+  std::vector<int64_t> first_update_;        // by parameter
+  bool is_last_micro_batch_ = true;
+  int64_t steps_done_ = 0;
+  GradientHooks hooks_;  // last member: calls back into the others
+};
+
+}  // namespace tutti

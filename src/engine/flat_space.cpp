@@ -1,0 +1,92 @@
+#include "engine/flat_space.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+
+namespace tutti {
+namespace {
+
+std::vector<FlatParameter> trainable_parameters(torch::nn::Module& model) {
+  std::vector<FlatParameter> parameters;
+  std::set<const void*> seen;
+  for (const auto& item : model.named_parameters()) {
+    const torch::Tensor& tensor = item.value();
+    if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
+    if (tensor.scalar_type() != torch::kFloat32)
+      throw Error("parameter '{}' is {}, not float32: keep parameters in float32 and use --precision for the arithmetic",
+                  item.key(), c10::toString(tensor.scalar_type()));
+    const torch::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
+    parameters.push_back({item.key(), tensor, dense.sizes().vec(), dense.strides().vec()});
+  }
+  return parameters;
+}
+
+}  // namespace
+
+FlatSpace::FlatSpace(torch::nn::Module& model, Communicator& comm) : parameters_(trainable_parameters(model)) {
+  const Plan layout = empty_plan(unmeasured_profile(), "", comm.size());
+  slots_ = layout.slots;
+  elements_ = layout.elements;
+  const torch::Device device = parameters_.empty() ? torch::Device(torch::kCPU) : parameters_[0].tensor.device();
+  const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(device);
+  values_ = torch::zeros({elements_}, options);
+  gradients_ = device.is_cpu() && elements_ > 0
+                   ? torch::from_blob(comm.allocate(static_cast<std::size_t>(elements_) * sizeof(float)), {elements_}, options)
+                   : torch::zeros({elements_}, options);
+  slot_of_parameter_.resize(parameters_.size());
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+    slot_of_parameter_[static_cast<std::size_t>(slots_[slot].parameter)] = slot;
+  const torch::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) view(values_, i).copy_(parameters_[i].tensor);
+  bind_views();
+}
+
+torch::Tensor FlatSpace::view(const torch::Tensor& flat, std::size_t parameter) const {
+  const FlatParameter& p = parameters_[parameter];
+  return flat.as_strided(p.sizes, p.strides, flat.storage_offset() + slots_[slot_of_parameter_[parameter]].begin);
+}
+
+void FlatSpace::bind_views() {
+  gradient_views_.clear();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].tensor.set_data(view(values_, i));
+    gradient_views_.push_back(view(gradients_, i));
+    parameters_[i].tensor.mutable_grad() = gradient_views_.back();
+  }
+}
+
+void FlatSpace::lay_out(const std::vector<GradientSlot>& slots, const std::vector<torch::Tensor>& others) {
+  std::vector<std::size_t> new_slot(parameters_.size(), slots.size());
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) new_slot.at(static_cast<std::size_t>(slots[slot].parameter)) = slot;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (new_slot[i] == slots.size() || slots[new_slot[i]].elements != slots_[slot_of_parameter_[i]].elements)
+      throw Error("the plan does not fit the model: parameter '{}' is missing or has another size", parameters_[i].name);
+
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> buffers = others;
+  buffers.push_back(values_);
+  for (torch::Tensor& buffer : buffers) {
+    const torch::Tensor before = buffer.clone();
+    buffer.zero_();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const GradientSlot& from = slots_[slot_of_parameter_[i]];
+      const GradientSlot& to = slots[new_slot[i]];
+      buffer.narrow(0, to.begin, to.elements).copy_(before.narrow(0, from.begin, from.elements));
+    }
+  }
+  gradients_.zero_();
+  slots_ = slots;
+  slot_of_parameter_ = new_slot;
+  bind_views();
+}
+
+Profile FlatSpace::unmeasured_profile() const {
+  Profile profile;
+  for (std::size_t i = parameters_.size(); i-- > 0;)
+    profile.gradients.push_back({parameters_[i].name, static_cast<int>(i), parameters_[i].tensor.numel(), 0, 0});
+  return profile;
+}
+
+}  // namespace tutti

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tutti {
+
+struct OptimizerOptions {
+  std::string name = "sgd";  // sgd, adam, adamw
+  double momentum = 0;       // sgd
+  bool nesterov = false;     // sgd
+  double beta1 = 0.9;        // adam, adamw
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+};
+
+/// A slice of the flat buffers to update.
+struct UpdateSlice {
+  torch::Tensor values;
+  torch::Tensor gradients;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t step = 1;  // 1 in the first update of these parameters
+};
+
+/// An optimizer on flat buffers, in one pass over the memory. It acts element by element, so any slice can be updated on
+/// its own and the result does not depend on how the space was sliced. Same formulas as torch::optim.
+class FlatOptimizer {
+ public:
+  virtual ~FlatOptimizer() = default;
+  /// The buffers that belong to a checkpoint, each as long as the flat space, and their names ("exp_avg").
+  virtual std::vector<std::string> state_names() const = 0;
+  virtual std::vector<torch::Tensor> state() const = 0;
+  /// `gradient_scale`: a scalar tensor on the device that multiplies the gradients first, or undefined for 1.
+  virtual void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) = 0;
+};
+
+std::vector<std::string> optimizer_names();
+
+/// `like` is the flat parameter buffer: length and device. Throws UsageError for an unknown name or options that make no sense.
+std::unique_ptr<FlatOptimizer> make_optimizer(const OptimizerOptions& options, const torch::Tensor& like);
+
+// One per device; use make_optimizer.
+std::unique_ptr<FlatOptimizer> make_cpu_optimizer(const OptimizerOptions& options, const torch::Tensor& like);
+std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions& options, const torch::Tensor& like);
+
+}  // namespace tutti

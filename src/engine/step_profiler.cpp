@@ -1,0 +1,87 @@
+#include "engine/step_profiler.h"
+
+#include <algorithm>
+
+namespace tutti {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+StepProfiler::StepProfiler(const FlatSpace& space, DeviceLink& link) : space_(space), link_(link) {}
+
+void StepProfiler::begin_forward() {
+  Step step;
+  step.forward = link_.mark();
+  step.ready.assign(space_.parameters().size(), -1);
+  step.needed = step.ready;
+  steps_.push_back(step);
+  watch_ = std::make_unique<ForwardWatch>(space_.parameters(), [this](std::size_t parameter) {
+    steps_.back().needed[parameter] = static_cast<std::ptrdiff_t>(link_.mark());
+  });
+}
+
+void StepProfiler::repeat_forward() {
+  steps_.pop_back();
+  begin_forward();
+}
+
+void StepProfiler::begin_backward() {
+  watch_.reset();
+  steps_.back().backward = link_.mark();
+}
+
+void StepProfiler::gradient_ready(std::size_t parameter) {
+  steps_.back().ready[parameter] = static_cast<std::ptrdiff_t>(link_.mark());
+}
+
+void StepProfiler::end_backward() {
+  steps_.back().end = link_.mark();
+  steps_.back().complete = true;
+}
+
+Profile StepProfiler::result() {
+  watch_.reset();
+  steps_.erase(std::remove_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.complete; }), steps_.end());
+  if (steps_.empty()) return space_.unmeasured_profile();
+  const std::size_t first = steps_.size() > 1 ? 1 : 0;
+  const auto median_over_steps = [&](auto seconds_of_step) {
+    std::vector<double> seconds;
+    for (std::size_t i = first; i < steps_.size(); ++i) {
+      const double value = seconds_of_step(steps_[i]);
+      if (value >= 0) seconds.push_back(value);
+    }
+    return median(seconds);
+  };
+  const auto since = [&](std::size_t from, std::ptrdiff_t to) {
+    return to < 0 ? -1.0 : link_.seconds_between(from, static_cast<std::size_t>(to));
+  };
+
+  Profile profile;
+  profile.forward_s = median_over_steps([&](const Step& s) { return link_.seconds_between(s.forward, s.backward); });
+  profile.backward_s = median_over_steps([&](const Step& s) { return link_.seconds_between(s.backward, s.end); });
+  // The order of the last step, not of the medians: gradients of one operator are ready at nearly the same time.
+  const auto& order = steps_.back().ready;
+  std::vector<std::size_t> parameters(order.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i] = parameters.size() - 1 - i;
+  std::stable_sort(parameters.begin(), parameters.end(), [&](std::size_t a, std::size_t b) {
+    return static_cast<std::size_t>(order[a]) < static_cast<std::size_t>(order[b]);  // -1 becomes the largest
+  });
+  for (const std::size_t i : parameters) {
+    const FlatParameter& parameter = space_.parameters()[i];
+    profile.gradients.push_back(
+        {parameter.name, static_cast<int>(i), parameter.tensor.numel(),
+         order[i] < 0 ? profile.backward_s : median_over_steps([&](const Step& s) { return since(s.backward, s.ready[i]); }),
+         median_over_steps([&](const Step& s) { return since(s.forward, s.needed[i]); })});
+  }
+  link_.forget_marks();
+  return profile;
+}
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/device_link.h"
+#include "engine/flat_space.h"
+#include "engine/forward_watch.h"
+#include "plan/profile.h"
+
+namespace tutti {
+
+/// Measures a Profile over a few steps: when forward first reads each parameter, when backward has each gradient.
+/// It only places marks; nothing is synchronized while a step runs. Borrows space and link.
+class StepProfiler {
+ public:
+  StepProfiler(const FlatSpace& space, DeviceLink& link);
+
+  void begin_forward();
+  /// The step has another forward before its last backward; only the last ones count.
+  void repeat_forward();
+  void begin_backward();
+  void gradient_ready(std::size_t parameter);
+  void end_backward();
+
+  int steps() const { return static_cast<int>(steps_.size()); }
+  /// Medians over the steps seen, the first one left out (it warms caches up) if there are others. Gradients are in the
+  /// order in which they became ready; parameters that got none come last. Without any complete step: all times 0.
+  Profile result();
+
+ private:
+  struct Step {
+    std::size_t forward = 0, backward = 0, end = 0;  // marks
+    bool complete = false;                           // a rank without samples runs no backward
+    std::vector<std::ptrdiff_t> ready, needed;       // marks by parameter; -1: none
+  };
+
+  const FlatSpace& space_;
+  DeviceLink& link_;
+  std::vector<Step> steps_;
+  std::unique_ptr<ForwardWatch> watch_;
+};
+
+}  // namespace tutti

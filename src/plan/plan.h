@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "plan/profile.h"
+
+namespace tutti {
+
+enum class Operation { all_reduce };
+
+/// When a transfer may start.
+enum class StartsWhen {
+  gradients_ready,  // as soon as every gradient in its slice is there
+  backward_done,    // when the whole backward is over
+};
+
+/// One message of a step: a slice of the flat gradient space and the operation that sums it over ranks.
+struct Transfer {
+  std::string name;  // "fc2.bias … conv2.weight": for people
+  Operation operation = Operation::all_reduce;
+  StartsWhen starts = StartsWhen::gradients_ready;
+  int64_t begin = 0;  // elements of the flat space
+  int64_t end = 0;
+
+  int64_t elements() const { return end - begin; }
+  bool operator==(const Transfer& other) const;
+};
+
+/// Where one gradient lies in the flat space.
+struct GradientSlot {
+  std::string name;
+  int parameter = 0;
+  int64_t begin = 0;  // a multiple of kSlotAlignment
+  int64_t elements = 0;
+
+  bool operator==(const GradientSlot& other) const;
+};
+
+/// Slots start on cache lines, so that slices of neighbours never share one.
+constexpr int64_t kSlotAlignment = 16;
+
+/// How the gradients of every step travel: the order of the transfers is the order in which every rank issues them.
+/// `slots` lie in the order in which backward produces gradients, so merging tensors is choosing a longer slice.
+struct Plan {
+  std::string strategy;
+  int ranks = 1;
+  int64_t elements = 0;  // length of the flat space, padding included
+  std::vector<GradientSlot> slots;
+  std::vector<Transfer> transfers;
+
+  bool operator==(const Plan& other) const;
+};
+
+/// A plan without transfers: the slots in the profile's order.
+Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks);
+
+/// Appends a transfer over the slots [first_slot, last_slot], padding included.
+void add_transfer(Plan& plan, std::size_t first_slot, std::size_t last_slot, StartsWhen starts);
+
+/// Throws Error unless the transfers cover the flat space exactly once.
+void check_plan(const Plan& plan);
+
+void to_json(nlohmann::json& json, const Plan& plan);
+void from_json(const nlohmann::json& json, Plan& plan);
+
+/// The plan as a table for people.
+std::string describe(const Plan& plan);
+
+}  // namespace tutti

@@ -1,0 +1,11 @@
+#include "plan/strategy.h"
+
+namespace tutti {
+
+Plan make_wfbp_plan(const Profile& profile, int ranks, const StrategyOptions&) {
+  Plan plan = empty_plan(profile, "wfbp", ranks);
+  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) add_transfer(plan, slot, slot, StartsWhen::gradients_ready);
+  return plan;
+}
+
+}  // namespace tutti

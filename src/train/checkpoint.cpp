@@ -1,0 +1,188 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFormat = 1;
+constexpr const char* kWeightsFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kStateFile = "state.json";
+
+struct TypeName {
+  torch::ScalarType type;
+  const char* name;
+};
+constexpr TypeName kTypeNames[] = {{torch::kFloat32, "F32"},  {torch::kFloat64, "F64"}, {torch::kFloat16, "F16"},
+                                   {torch::kBFloat16, "BF16"}, {torch::kInt64, "I64"},   {torch::kInt32, "I32"},
+                                   {torch::kUInt8, "U8"},      {torch::kInt8, "I8"},     {torch::kBool, "BOOL"}};
+
+std::string type_name(torch::ScalarType type) {
+  for (const TypeName& entry : kTypeNames)
+    if (entry.type == type) return entry.name;
+  throw Error("tensors of type {} cannot be saved", c10::toString(type));
+}
+
+torch::ScalarType type_of(const std::string& name) {
+  for (const TypeName& entry : kTypeNames)
+    if (name == entry.name) return entry.type;
+  throw Error("tensors of type {} cannot be loaded", name);
+}
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+/// Parameters, then buffers; on the CPU and contiguous when `copy`, else the model's own.
+NamedTensors tensors_of(const torch::nn::Module& model, bool copy) {
+  NamedTensors tensors;
+  for (const auto& parameter : model.named_parameters()) tensors.emplace_back(parameter.key(), parameter.value().detach());
+  for (const auto& buffer : model.named_buffers()) tensors.emplace_back(buffer.key(), buffer.value().detach());
+  if (copy)
+    for (auto& [name, tensor] : tensors) tensor = tensor.to(torch::kCPU).contiguous();
+  return tensors;
+}
+
+std::string write_tensors(const fs::path& path, const NamedTensors& tensors) {
+  std::vector<NamedArray> arrays;
+  for (const auto& [name, tensor] : tensors)
+    arrays.push_back({name, type_name(tensor.scalar_type()), tensor.sizes().vec(), tensor.data_ptr(), tensor.nbytes()});
+  return write_safetensors(path, arrays, {{"format", "pt"}});
+}
+
+torch::Tensor tensor_of(const NamedArray& array) {
+  torch::Tensor tensor = torch::empty(array.shape, type_of(array.dtype));
+  std::memcpy(tensor.data_ptr(), array.data, array.bytes);
+  return tensor;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().rfind("step-", 0) == 0) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());  // the step number has leading zeros
+  return found;
+}
+
+}  // namespace
+
+fs::path save_checkpoint(const fs::path& checkpoints_folder, Model& model, const Engine& engine, const Progress& progress,
+                         const nlohmann::json& options, int64_t keep) {
+  const fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
+  const fs::path temporary = checkpoints_folder / fmt::format("writing-step-{:010}", progress.step);
+  std::error_code ignored;
+  fs::remove_all(temporary, ignored);
+  try {
+    make_folders(temporary);
+    nlohmann::json state = {{"format", kFormat},
+                            {"step", progress.step},
+                            {"epoch", progress.epoch},
+                            {"samples_in_epoch", progress.samples_in_epoch},
+                            {"first_updates", engine.first_updates()},
+                            {"options", options}};
+    state["sha256"][kWeightsFile] = write_tensors(temporary / kWeightsFile, tensors_of(model, true));
+    state["sha256"][kOptimizerFile] = write_tensors(temporary / kOptimizerFile, engine.optimizer_state());
+    write_file_atomically(temporary / kStateFile, state.dump(1) + "\n");
+    fs::remove_all(folder, ignored);
+    fs::rename(temporary, folder);
+    flush_to_disk(checkpoints_folder);
+  } catch (const std::exception& error) {
+    fs::remove_all(temporary, ignored);
+    throw Error("cannot save a checkpoint: {}", error.what());
+  }
+  auto all = checkpoints_in(checkpoints_folder);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) fs::remove_all(all[i], ignored);
+  return folder;
+}
+
+fs::path find_checkpoint(const std::string& resume, const fs::path& runs_folder) {
+  for (const fs::path& place : {fs::path(resume), runs_folder / resume}) {
+    if (fs::exists(place / kStateFile)) return place;
+    const auto found = checkpoints_in(place / "checkpoints");
+    if (!found.empty()) return found.back();
+  }
+  throw Error("no checkpoint at '{}': looked for {}, and for checkpoints/step-* in it and in {}.\n"
+              "Give --resume a run's name, its folder or a checkpoint's folder; --checkpoint-steps N makes checkpoints.",
+              resume, (fs::path(resume) / kStateFile).string(), (runs_folder / resume).string());
+}
+
+Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
+  try {
+    try {
+      state_ = nlohmann::json::parse(read_file(folder / kStateFile));
+      if (state_.at("format") != kFormat)
+        throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(), state_.at("format").dump(), kFormat);
+      progress();
+      state_.at("options");
+    } catch (const nlohmann::json::exception& error) {
+      throw Error("{}: {}", (folder / kStateFile).string(), error.what());
+    }
+    weights_ = std::make_unique<SafetensorsFile>(folder / kWeightsFile);
+    optimizer_ = std::make_unique<SafetensorsFile>(folder / kOptimizerFile);
+    for (const auto& [file, read] : {std::pair{kWeightsFile, weights_.get()}, {kOptimizerFile, optimizer_.get()}}) {
+      const std::string expected = state_.at("sha256").at(file);
+      if (read->sha256() != expected)
+        throw Error("{} has SHA-256 {}, but {} was written", (folder / file).string(), read->sha256(), expected);
+    }
+  } catch (const std::exception& error) {
+    throw Error("the checkpoint {} is damaged: {}.\nResume from another one (checkpoints/step-* of the run), or start anew.",
+                folder.string(), error.what());
+  }
+}
+
+Progress Checkpoint::progress() const {
+  return {state_.at("step").get<int64_t>(), state_.at("epoch").get<int64_t>(), state_.at("samples_in_epoch").get<int64_t>()};
+}
+
+void Checkpoint::load_weights(Model& model) const {
+  const std::string owner = options().value("model", "unknown");
+  const auto refuse = [&](const std::string& difference) {
+    throw Error("the checkpoint {} belongs to another model: it was made by '{}', this is '{}' ({})", folder_.string(), owner,
+                model.model_name(), difference);
+  };
+  const NamedTensors tensors = tensors_of(model, false);
+  for (const auto& [name, tensor] : tensors) {
+    const NamedArray* array = weights_->find(name);
+    if (array == nullptr) refuse(fmt::format("it has no '{}'", name));
+    if (array->shape != tensor.sizes().vec() || array->dtype != type_name(tensor.scalar_type()))
+      refuse(fmt::format("'{}' is {} {} there and {} {} here", name, array->dtype, shape_text(array->shape),
+                         type_name(tensor.scalar_type()), shape_text(tensor.sizes().vec())));
+  }
+  if (weights_->arrays().size() != tensors.size())
+    refuse(fmt::format("it has {} tensors, this has {}", weights_->arrays().size(), tensors.size()));
+  if (owner != model.model_name()) refuse("same tensors, other name");
+  const torch::NoGradGuard no_grad;
+  for (auto [name, tensor] : tensors) tensor.copy_(tensor_of(*weights_->find(name)));
+}
+
+void Checkpoint::restore(Engine& engine) const {
+  engine.restore(progress().step, state_.at("first_updates").get<std::vector<int64_t>>(), [&](const std::string& name) {
+    const NamedArray* array = optimizer_->find(name);
+    if (array == nullptr)
+      throw Error("the checkpoint {} was made with optimizer '{}' and has no '{}': resume with the same --optimizer and --momentum",
+                  folder_.string(), options().value("optimizer", "unknown"), name);
+    return tensor_of(*array);
+  });
+}
+
+void save_weights(const fs::path& path, const Model& model) { write_tensors(path, tensors_of(model, true)); }
+
+std::string weights_sha256(const torch::nn::Module& model) {
+  Sha256 hash;
+  for (const auto& [name, tensor] : tensors_of(model, true)) {
+    hash.update(fmt::format("{} {} {}\n", name, type_name(tensor.scalar_type()), shape_text(tensor.sizes().vec())));
+    hash.update(tensor.data_ptr(), tensor.nbytes());
+  }
+  return hash.hex();
+}
+
+}  // namespace tutti

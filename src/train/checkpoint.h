@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/safetensors.h"
+#include "engine/engine.h"
+#include "model/model.h"
+
+namespace tutti {
+
+/// How far training has come.
+struct Progress {
+  int64_t step = 0;              // done, over all epochs
+  int64_t epoch = 0;             // under way
+  int64_t samples_in_epoch = 0;  // of that epoch's order, already trained on by all ranks together
+};
+
+/// A checkpoint is a folder: model.safetensors (weights and buffers), optimizer.safetensors, state.json (progress, options,
+/// seed, checksums of the other two). Randomness is derived from seed, step and rank, so the seed is all there is to keep.
+/// The folder appears under its name only when everything in it is on the disk. Returns its path. For one rank.
+std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder, Model& model, const Engine& engine,
+                                      const Progress& progress, const nlohmann::json& options, int64_t keep);
+
+/// `resume` names a checkpoint folder, a run folder or a run in `runs_folder`; the newest checkpoint there. Throws Error.
+std::filesystem::path find_checkpoint(const std::string& resume, const std::filesystem::path& runs_folder);
+
+/// A checkpoint that was read and found whole.
+class Checkpoint {
+ public:
+  /// Throws Error saying which file is missing or damaged and how.
+  explicit Checkpoint(const std::filesystem::path& folder);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const nlohmann::json& options() const { return state_.at("options"); }
+  Progress progress() const;
+
+  /// Throws Error when the checkpoint belongs to another model, naming both and the first difference.
+  void load_weights(Model& model) const;
+  /// Throws Error when it belongs to another optimizer.
+  void restore(Engine& engine) const;
+
+ private:
+  std::filesystem::path folder_;
+  nlohmann::json state_;
+  std::unique_ptr<SafetensorsFile> weights_, optimizer_;
+};
+
+/// Weights and buffers alone, for others to use.
+void save_weights(const std::filesystem::path& path, const Model& model);
+
+/// SHA-256 over names, types, shapes and values of all parameters and buffers.
+std::string weights_sha256(const torch::nn::Module& model);
+
+}  // namespace tutti

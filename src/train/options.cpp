@@ -1,0 +1,96 @@
+#include "train/options.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "model/model.h"
+#include "plan/strategy.h"
+
+namespace tutti {
+namespace {
+
+void check_name(const char* kind, const std::string& name, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), name) == known.end()) throw UsageError(unknown_name(kind, name, known));
+}
+
+void at_least(const char* option, double value, double least) {
+  if (!(value >= least)) throw UsageError("{} is {}: it must be at least {}", option, value, least);
+}
+
+}  // namespace
+
+void check_options(const TrainOptions& options) {
+  check_name("model", options.model, model_names());
+  check_name("data set", options.data.name, data_names());
+  check_name("strategy", options.engine.strategy, strategy_names());
+  check_name("optimizer", options.engine.optimizer.name, optimizer_names());
+  check_name("schedule", options.schedule.name, schedule_names());
+  check_name("device", options.device, {"auto", "cpu", "cuda"});
+  check_name("precision", options.precision, {"fp32", "bf16"});
+  check_name("transport", options.transport, {"shm"});
+  at_least("--epochs", static_cast<double>(options.epochs), 1);
+  at_least("--steps", static_cast<double>(options.steps), 0);
+  at_least("--batch", static_cast<double>(options.batch), 1);
+  at_least("--accumulate", static_cast<double>(options.accumulate), 1);
+  at_least("--eval-every", static_cast<double>(options.eval_every), 1);
+  at_least("--eval-batch", static_cast<double>(options.eval_batch), 1);
+  at_least("--log-every", static_cast<double>(options.log_every), 1);
+  at_least("--threads", options.threads, 1);
+  at_least("--workers", options.workers, 0);
+  at_least("--lr", options.learning_rate, 0);
+  at_least("--clip-norm", options.engine.clip_norm, 0);
+  at_least("--warmup", static_cast<double>(options.schedule.warmup_steps), 0);
+  at_least("--checkpoint-steps", static_cast<double>(options.checkpoint_steps), 0);
+  at_least("--checkpoint-minutes", options.checkpoint_minutes, 0);
+  at_least("--keep-checkpoints", static_cast<double>(options.keep_checkpoints), 1);
+  if (options.engine.strategy_options.bucket_bytes < 1 || options.engine.strategy_options.first_bucket_bytes < 1)
+    throw UsageError("--bucket-mb and --first-bucket-mb must be above 0");
+}
+
+double base_learning_rate(const TrainOptions& options) {
+  if (options.learning_rate > 0) return options.learning_rate;
+  return options.engine.optimizer.name == "sgd" ? 0.01 : 0.001;
+}
+
+nlohmann::json describe_options(const TrainOptions& options) {
+  const OptimizerOptions& optimizer = options.engine.optimizer;
+  return {{"model", options.model},
+          {"data", options.data.name},
+          {"data_folder", options.data.folder},
+          {"data_seed", options.data.seed},
+          {"train_size", options.data.train_size},
+          {"test_size", options.data.test_size},
+          {"epochs", options.epochs},
+          {"steps", options.steps},
+          {"batch", options.batch},
+          {"accumulate", options.accumulate},
+          {"optimizer", optimizer.name},
+          {"momentum", optimizer.momentum},
+          {"nesterov", optimizer.nesterov},
+          {"beta1", optimizer.beta1},
+          {"beta2", optimizer.beta2},
+          {"epsilon", optimizer.epsilon},
+          {"weight_decay", optimizer.weight_decay},
+          {"clip_norm", options.engine.clip_norm},
+          {"lr", base_learning_rate(options)},
+          {"scale_lr", options.scale_lr},
+          {"schedule", options.schedule.name},
+          {"warmup_steps", options.schedule.warmup_steps},
+          {"step_epochs", options.schedule.step_epochs},
+          {"gamma", options.schedule.gamma},
+          {"seed", options.seed},
+          {"strategy", options.engine.strategy},
+          {"bucket_bytes", options.engine.strategy_options.bucket_bytes},
+          {"first_bucket_bytes", options.engine.strategy_options.first_bucket_bytes},
+          {"transport", options.transport},
+          {"device", options.device},
+          {"precision", options.precision},
+          {"threads", options.threads},
+          {"workers", options.workers},
+          {"eval_every", options.eval_every},
+          {"eval_batch", options.eval_batch}};
+}
+
+}  // namespace tutti

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "data/dataset.h"
+#include "engine/engine.h"
+#include "train/schedule.h"
+
+namespace tutti {
+
+/// Everything that decides how a training run goes; the defaults are what `tutti train` does.
+struct TrainOptions {
+  std::string model = "mnist-cnn";
+  DataOptions data;
+  int64_t epochs = 3;
+  int64_t steps = 0;       // stop after so many steps in all; 0: after `epochs`
+  int64_t batch = 64;      // per rank
+  int64_t accumulate = 1;  // micro-batches per step
+  EngineOptions engine;
+  double learning_rate = 0;  // 0: the optimizer's own default
+  bool scale_lr = false;     // times the number of ranks
+  ScheduleOptions schedule;
+  uint64_t seed = 1;
+
+  bool evaluate = true;
+  int64_t eval_every = 1;  // epochs
+  int64_t eval_batch = 250;
+
+  std::string device = "auto";     // auto, cpu, cuda
+  std::string precision = "fp32";  // fp32, bf16
+  std::string transport = "shm";
+  int threads = 1;  // per rank
+  int workers = 1;  // loader threads per rank
+  int prefetch = 4;
+
+  std::string runs_folder = "runs";
+  std::string name = "";  // of the run; empty: made from time, model and data
+  std::string summary_file = "";
+  int64_t log_every = 100;  // steps
+  int64_t checkpoint_steps = 0;
+  double checkpoint_minutes = 0;
+  int64_t keep_checkpoints = 2;
+  std::string resume = "";  // a checkpoint folder, a run folder or a run's name
+};
+
+/// Throws UsageError for values that cannot work, before anything is started.
+void check_options(const TrainOptions& options);
+
+/// With the option's own defaults filled in (learning rate by optimizer).
+double base_learning_rate(const TrainOptions& options);
+
+/// For records: everything that is needed to repeat the run.
+nlohmann::json describe_options(const TrainOptions& options);
+
+}  // namespace tutti

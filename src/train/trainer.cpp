@@ -1,0 +1,522 @@
+#include "train/trainer.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/DeviceGuard.h>
+#include <sys/resource.h>
+#include <torch/cuda.h>
+#include <torch/utils.h>
+
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/torch_compat.h"
+#include "comm/exchange.h"
+#include "comm/shm/shm.h"
+#include "data/loader.h"
+#include "data/sampler.h"
+#include "model/model.h"
+#include "train/checkpoint.h"
+#include "train/console.h"
+#include "train/evaluation.h"
+#include "train/records.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Left out of the steady throughput: the first steps build kernels, warm caches and measure the profile.
+constexpr int64_t kWarmUpSteps = 10;
+
+torch::Device choose_device(const std::string& wanted, int local_rank) {
+  const bool available = torch::cuda::is_available();
+  if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
+  if (!available)
+    throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
+  return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
+}
+
+/// All randomness of a step comes from here, so a resumed run continues with the same numbers.
+uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
+  uint64_t x = seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(step) * 0xbf58476d1ce4e5b9 + static_cast<uint64_t>(rank);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// Totals of one rank over an epoch or a run.
+struct RankTimes {
+  double train_s = 0, comm_s = 0, comm_exposed_s = 0, data_wait_s = 0, test_s = 0;
+
+  void add(const RankTimes& other) {
+    train_s += other.train_s;
+    comm_s += other.comm_s;
+    comm_exposed_s += other.comm_exposed_s;
+    data_wait_s += other.data_wait_s;
+    test_s += other.test_s;
+  }
+  json describe() const {
+    return {{"train_s", train_s},
+            {"comm_s", comm_s},
+            {"comm_exposed_s", comm_exposed_s},
+            {"data_wait_s", data_wait_s},
+            {"test_s", test_s}};
+  }
+};
+
+/// One rank's training run.
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm)
+      : options_(options), env_(env), comm_(comm), console_(comm.rank() == 0), is_first_(comm.rank() == 0) {}
+
+  void run();
+
+ private:
+  void set_up();
+  void open_run_folder();
+  void train_epoch();
+  void train_step(const std::vector<int64_t>& micro_sizes, int64_t global_size, Loader& loader);
+  void log_step(int64_t step_in_epoch, int64_t steps_in_epoch);
+  void save_if_due();
+  void test();
+  void report_epoch(const RankTimes& times, double loss, int64_t samples);
+  void finish();
+  double learning_rate() const;
+  std::vector<json> gather(const json& mine) const;
+  void record_plan();
+
+  const TrainOptions& options_;
+  const LaunchEnv& env_;
+  Communicator& comm_;
+  Console console_;
+  const bool is_first_;
+
+  torch::Device device_ = torch::kCPU;
+  TrainTest data_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Checkpoint> resumed_;  // while setting up
+  json config_;
+
+  fs::path run_folder_;
+  RecordFile records_;
+  Progress progress_;
+  int64_t total_steps_ = 0;
+  int64_t steps_per_epoch_ = 0;
+  int64_t first_step_ = 0;
+
+  // Since the last log line, and since the run began.
+  Clock::time_point log_time_{}, checkpoint_time_ = Clock::now();
+  int64_t log_samples_ = 0;
+  torch::Tensor loss_sum_;  // on the device: reading it waits, so only log lines do
+  RankTimes epoch_times_, total_times_;
+  int64_t total_samples_ = 0;
+  int64_t steady_samples_ = 0;
+  double steady_s_ = 0;
+  Clock::time_point steady_start_{};
+  bool is_steady_ = false;
+  std::vector<double> step_s_;  // of the epoch
+  EvalCounts last_test_;
+  bool tested_ = false;
+};
+
+/// Runs `work` on every rank; when it fails anywhere, all ranks stop, and only the first failing one speaks.
+template <typename Function>
+void together(Communicator& comm, Function work) {
+  std::string problem;
+  bool usage = false;
+  try {
+    work();
+  } catch (const UsageError& error) {
+    problem = error.what();
+    usage = true;
+  } catch (const CommFailed&) {
+    throw;
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  const auto problems = gather_texts(comm, problem);
+  for (std::size_t rank = 0; rank < problems.size(); ++rank) {
+    if (problems[rank].empty()) continue;
+    if (static_cast<int>(rank) != comm.rank()) throw Stopped("rank {} could not start", rank);
+    if (usage) throw UsageError(problem);
+    throw Error(problem);
+  }
+}
+
+void Trainer::open_run_folder() {
+  std::string name = options_.name;
+  if (resumed_ && name.empty() && resumed_->folder().parent_path().filename() == "checkpoints") {
+    run_folder_ = resumed_->folder().parent_path().parent_path();
+  } else {
+    if (name.empty()) {
+      const std::time_t now = std::time(nullptr);
+      std::tm local{};
+      ::localtime_r(&now, &local);
+      char stamp[32];
+      std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+      name = fmt::format("{}-{}-{}", stamp, options_.model, options_.data.name);
+    }
+    run_folder_ = fs::path(options_.runs_folder) / name;
+    if (!options_.name.empty() && !resumed_ && fs::exists(run_folder_ / "records.jsonl"))
+      throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}", run_folder_.string(),
+                       options_.name);
+    for (int again = 2; options_.name.empty() && fs::exists(run_folder_); ++again)
+      run_folder_ = fs::path(options_.runs_folder) / fmt::format("{}-{}", name, again);
+  }
+  make_folders(run_folder_);
+  records_ = RecordFile(run_folder_ / "records.jsonl");
+}
+
+void Trainer::set_up() {
+  device_ = choose_device(options_.device, env_.local_rank);
+  if (options_.precision == "bf16" && !device_.is_cuda())
+    throw UsageError("--precision bf16 needs --device cuda: on a CPU train in fp32");
+  data_ = open_data(options_.data);
+  if (!options_.resume.empty())
+    resumed_ = std::make_unique<Checkpoint>(find_checkpoint(options_.resume, options_.runs_folder));
+
+  torch::manual_seed(options_.seed);
+  model_ = make_model(options_.model);
+  if (resumed_) {
+    resumed_->load_weights(*model_);
+    progress_ = resumed_->progress();
+  }
+  model_->to(device_);
+  model_->train();
+
+  sampler_ = std::make_unique<Sampler>(data_.train->size(), options_.seed, options_.batch * options_.accumulate, comm_.size());
+  sampler_->begin_epoch(0);
+  steps_per_epoch_ = sampler_->steps();
+  total_steps_ = options_.steps > 0 ? options_.steps : options_.epochs * steps_per_epoch_;
+  first_step_ = progress_.step;
+
+  config_ = describe_options(options_);
+  config_["ranks"] = comm_.size();
+  config_["device_used"] = device_.str();
+  if (is_first_) open_run_folder();
+}
+
+void Trainer::run() {
+  together(comm_, [this] { set_up(); });
+  const c10::OptionalDeviceGuard device_guard = device_.is_cuda() ? c10::OptionalDeviceGuard(device_) : c10::OptionalDeviceGuard();
+  engine_ = std::make_unique<Engine>(*model_, comm_, options_.engine);
+  together(comm_, [this] {
+    if (resumed_) resumed_->restore(*engine_);
+  });
+
+  const int64_t parameters = std::accumulate(engine_->space().parameters().begin(), engine_->space().parameters().end(), int64_t{0},
+                                             [](int64_t sum, const FlatParameter& p) { return sum + p.tensor.numel(); });
+  records_.add("run", {{"config", config_}, {"environment", describe_environment()}, {"launcher", env_.launcher}, {"resumed_at_step", first_step_}});
+  console_.line(fmt::format("Training {} ({:.2f} M parameters) on {} ({} training samples, {} test samples)", options_.model,
+                            static_cast<double>(parameters) * 1e-6, options_.data.name, data_.train->size(), data_.test->size()));
+  console_.line(fmt::format("{} rank{} × batch {}{}, {} on {}, {} thread{} each; strategy {} over {}; {} steps; run {}", comm_.size(),
+                            comm_.size() == 1 ? "" : "s", options_.batch,
+                            options_.accumulate > 1 ? fmt::format(" × {}", options_.accumulate) : "", options_.engine.optimizer.name,
+                            device_.str(), options_.threads, options_.threads == 1 ? "" : "s", options_.engine.strategy,
+                            comm_.name(), total_steps_, run_folder_.string()));
+  if (resumed_) {
+    console_.line(fmt::format("Resumed at step {} from {}", first_step_, resumed_->folder().string()));
+    for (const auto& [key, value] : config_.items())
+      if (resumed_->options().contains(key) && resumed_->options()[key] != value && key != "epochs" && key != "steps")
+        console_.line(fmt::format("note: {} was {} when the checkpoint was made and is {} now", key, resumed_->options()[key].dump(), value.dump()));
+    resumed_.reset();
+  }
+
+  while (progress_.step < total_steps_) train_epoch();
+  finish();
+}
+
+double Trainer::learning_rate() const {
+  const double base = base_learning_rate(options_) * (options_.scale_lr ? comm_.size() : 1);
+  return base * schedule_factor(options_.schedule, progress_.step, total_steps_, steps_per_epoch_);
+}
+
+void Trainer::train_epoch() {
+  sampler_->begin_epoch(progress_.epoch, progress_.samples_in_epoch);
+  const int64_t steps = std::min(sampler_->steps(), total_steps_ - progress_.step);
+  std::vector<std::vector<int64_t>> batches;                // this rank's micro-batches, one after the other
+  std::vector<std::vector<int64_t>> micro_sizes(static_cast<std::size_t>(steps));  // by step
+  for (int64_t step = 0; step < steps; ++step) {
+    const std::vector<int64_t> mine = sampler_->indices(step, comm_.rank());
+    for (std::size_t begin = 0; begin < mine.size(); begin += static_cast<std::size_t>(options_.batch)) {
+      const std::size_t end = std::min(mine.size(), begin + static_cast<std::size_t>(options_.batch));
+      batches.emplace_back(mine.begin() + static_cast<std::ptrdiff_t>(begin), mine.begin() + static_cast<std::ptrdiff_t>(end));
+      micro_sizes[static_cast<std::size_t>(step)].push_back(static_cast<int64_t>(end - begin));
+    }
+  }
+
+  model_->train();
+  epoch_times_ = {};
+  step_s_.clear();
+  loss_sum_ = torch::zeros({}, device_);
+  int64_t epoch_samples = 0, my_samples = 0;
+  double epoch_loss = 0;
+  Loader loader(data_.train, std::move(batches), {options_.workers, options_.prefetch, device_.is_cuda()});
+  const auto start = Clock::now();
+  auto step_start = start;
+  double set_aside_s = 0;  // spent on checkpoints, not on training
+  log_time_ = start;
+  log_samples_ = 0;
+  if (is_steady_) steady_start_ = start;
+  for (int64_t step = 0; step < steps; ++step) {
+    const int64_t global_size = sampler_->global_size(step);
+    const auto& sizes = micro_sizes[static_cast<std::size_t>(step)];
+    train_step(sizes, global_size, loader);
+    my_samples += std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+    epoch_samples += global_size;
+    log_samples_ += global_size;
+    ++progress_.step;
+    progress_.samples_in_epoch += global_size;
+    step_s_.push_back(seconds_since(step_start));
+    step_start = Clock::now();
+    if (is_steady_) steady_samples_ += global_size;
+    if (!is_steady_ && progress_.step - first_step_ == kWarmUpSteps) {
+      if (device_.is_cuda()) torch::cuda::synchronize();
+      is_steady_ = true;
+      steady_start_ = Clock::now();
+    }
+    if (progress_.step - first_step_ == options_.engine.profile_steps) record_plan();
+    log_step(step + 1, steps);
+    const auto before_saving = Clock::now();
+    save_if_due();
+    set_aside_s += seconds_since(before_saving);
+  }
+  epoch_loss = loss_sum_.item<double>();  // waits for the device
+  epoch_times_.train_s = seconds_since(start) - set_aside_s;
+  if (is_steady_) steady_s_ += seconds_since(steady_start_) - set_aside_s;
+  epoch_times_.data_wait_s = loader.waited_s();
+  total_samples_ += epoch_samples;
+
+  const bool epoch_over = progress_.samples_in_epoch >= data_.train->size();
+  if (epoch_over) {
+    ++progress_.epoch;
+    progress_.samples_in_epoch = 0;
+  }
+  const bool last = progress_.step >= total_steps_;
+  tested_ = false;
+  if (options_.evaluate && (last || (epoch_over && progress_.epoch % options_.eval_every == 0))) test();
+  report_epoch(epoch_times_, epoch_loss, my_samples);
+  total_times_.add(epoch_times_);
+}
+
+void Trainer::train_step(const std::vector<int64_t>& micro_sizes, int64_t global_size, Loader& loader) {
+  torch::manual_seed(random_seed(options_.seed, progress_.step, comm_.rank()));
+  const double rate = learning_rate();
+  engine_->begin_step();
+  for (std::size_t i = 0; i < micro_sizes.size(); ++i) {
+    const Batch batch = to_device(loader.next(), device_);
+    torch::Tensor loss;
+    {
+      const Bf16Autocast autocast(options_.precision == "bf16");
+      loss = model_->loss(batch);
+    }
+    engine_->backward(loss, static_cast<double>(batch.size) / static_cast<double>(global_size), i + 1 == micro_sizes.size());
+    loss_sum_.add_(loss.detach(), static_cast<double>(batch.size));
+  }
+  const StepTimes times = engine_->finish_step(rate);
+  epoch_times_.comm_s += times.comm_busy_s;
+  epoch_times_.comm_exposed_s += times.comm_exposed_s;
+}
+
+void Trainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
+  const double seconds = seconds_since(log_time_);
+  const double rate = static_cast<double>(log_samples_) / std::max(seconds, 1e-9);
+  if (progress_.step % options_.log_every == 0) {
+    console_.line(fmt::format("step {}: {:.1f} data/s", progress_.step, rate));
+    records_.add("progress", {{"step", progress_.step}, {"epoch", progress_.epoch}, {"data_per_s", rate}, {"lr", learning_rate()}});
+    log_time_ = Clock::now();
+    log_samples_ = 0;
+    return;
+  }
+  const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds / static_cast<double>(std::max<int64_t>(1, progress_.step % options_.log_every));
+  console_.progress(fmt::format("epoch {}  step {}/{}  {:.0f} data/s  {} left", progress_.epoch + 1, step_in_epoch, steps_in_epoch, rate,
+                                readable_duration(left_s)));
+}
+
+void Trainer::record_plan() {
+  if (!engine_->profile()) return;
+  records_.add("plan", {{"profile", *engine_->profile()}, {"plan", engine_->plan()}});
+}
+
+void Trainer::save_if_due() {
+  bool due = options_.checkpoint_steps > 0 && progress_.step % options_.checkpoint_steps == 0;
+  if (options_.checkpoint_minutes > 0) {
+    // Rank 0's clock decides for all.
+    int64_t by_clock = seconds_since(checkpoint_time_) > options_.checkpoint_minutes * 60 ? 1 : 0;
+    comm_.broadcast({&by_clock, 1, DataType::i64}, 0)->wait();
+    due = due || by_clock != 0;
+  }
+  if (!due) return;
+  engine_->synchronize_buffers();
+  checkpoint_time_ = Clock::now();
+  if (!is_first_) return;
+  Progress progress = progress_;
+  if (progress.samples_in_epoch >= data_.train->size()) {
+    ++progress.epoch;
+    progress.samples_in_epoch = 0;
+  }
+  console_.progress(fmt::format("saving a checkpoint at step {}", progress.step));
+  const fs::path folder = save_checkpoint(run_folder_ / "checkpoints", *model_, *engine_, progress, config_, options_.keep_checkpoints);
+  records_.add("checkpoint", {{"step", progress.step}, {"folder", folder.string()}, {"seconds", seconds_since(checkpoint_time_)}});
+}
+
+void Trainer::test() {
+  engine_->synchronize_buffers();
+  const auto start = Clock::now();
+  last_test_ = evaluate(*model_, data_.test, comm_, {options_.eval_batch, options_.workers, options_.prefetch, device_},
+                        [this](int64_t done, int64_t all) { console_.progress(fmt::format("testing: {}/{} batches", done, all)); });
+  epoch_times_.test_s = seconds_since(start);
+  tested_ = true;
+}
+
+std::vector<json> Trainer::gather(const json& mine) const {
+  std::vector<json> all;
+  for (const std::string& text : gather_texts(comm_, mine.dump())) all.push_back(json::parse(text));
+  return all;
+}
+
+double largest(const std::vector<json>& ranks, const char* key) {
+  double value = 0;
+  for (const json& rank : ranks) value = std::max(value, rank.at(key).get<double>());
+  return value;
+}
+
+double accuracy(const EvalCounts& counts) {
+  return counts.samples > 0 ? static_cast<double>(counts.correct) / static_cast<double>(counts.samples) : 0;
+}
+
+void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples) {
+  json mine = times.describe();
+  mine["samples"] = samples;
+  mine["loss_sum"] = loss;
+  const std::vector<json> ranks = gather(mine);
+  double loss_sum = 0;
+  int64_t all_samples = 0;
+  for (const json& rank : ranks) {
+    loss_sum += rank.at("loss_sum").get<double>();
+    all_samples += rank.at("samples").get<int64_t>();
+  }
+  const double train_s = largest(ranks, "train_s");
+  const double mean_loss = loss_sum / static_cast<double>(std::max<int64_t>(1, all_samples));
+  const int64_t epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
+  const double rate = static_cast<double>(all_samples) / std::max(train_s, 1e-9);
+  std::string line = fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)", epoch,
+                                 train_s, rate, mean_loss, largest(ranks, "comm_s"), largest(ranks, "comm_exposed_s"));
+  if (tested_) line += fmt::format(", test time {:.2f} s, test accuracy {:.4f}", largest(ranks, "test_s"), accuracy(last_test_));
+  console_.line(line);
+  if (ranks.size() > 1)
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      console_.line(fmt::format("  rank {}: {} samples, training {:.2f} s, communication {:.2f} s ({:.2f} s exposed), data wait {:.2f} s, test {:.2f} s",
+                                rank, ranks[rank].at("samples").get<int64_t>(), ranks[rank].at("train_s").get<double>(),
+                                ranks[rank].at("comm_s").get<double>(), ranks[rank].at("comm_exposed_s").get<double>(),
+                                ranks[rank].at("data_wait_s").get<double>(), ranks[rank].at("test_s").get<double>()));
+  json record = {{"epoch", epoch},          {"step", progress_.step}, {"train_s", train_s}, {"data_per_s", rate},
+                 {"train_loss", mean_loss}, {"ranks", ranks},         {"step_s", step_s_}};
+  if (tested_) {
+    record["test_accuracy"] = accuracy(last_test_);
+    record["test_loss"] = last_test_.loss_sum / static_cast<double>(std::max<int64_t>(1, last_test_.samples));
+    record["test_samples"] = last_test_.samples;
+    record["test_s"] = largest(ranks, "test_s");
+  }
+  records_.add("epoch", std::move(record));
+}
+
+void Trainer::finish() {
+  engine_->synchronize_buffers();
+  if (options_.evaluate && !tested_) {  // resumed at the very end
+    epoch_times_ = {};
+    test();
+    total_times_.add(epoch_times_);
+  }
+  json mine = total_times_.describe();
+  mine["weights_sha256"] = weights_sha256(*model_);
+  mine["peak_rss_bytes"] = peak_rss_bytes();
+  mine["steady_s"] = steady_s_;
+  const std::vector<json> ranks = gather(mine);
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank)
+    if (ranks[rank].at("weights_sha256") != ranks[0].at("weights_sha256"))
+      throw Error("rank {} ended with other weights than rank 0: do not use them, and please report this with {}", rank, records_.path().string());
+  if (!is_first_) return;
+
+  const double train_s = largest(ranks, "train_s");
+  const double steady_s = largest(ranks, "steady_s");
+  const auto per_second = [](int64_t samples, double seconds) { return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0; };
+  json summary = {{"model", options_.model},
+                  {"data", options_.data.name},
+                  {"ranks", comm_.size()},
+                  {"strategy", options_.engine.strategy},
+                  {"transport", comm_.name()},
+                  {"device", device_.str()},
+                  {"precision", options_.precision},
+                  {"steps", progress_.step},
+                  {"epochs", progress_.epoch},
+                  {"samples", total_samples_},
+                  {"samples_per_s", per_second(total_samples_, train_s)},
+                  {"samples_per_s_steady", per_second(steady_samples_, steady_s)},
+                  {"warm_up_steps", kWarmUpSteps},
+                  {"train_s", train_s},
+                  {"comm_s", largest(ranks, "comm_s")},
+                  {"comm_exposed_s", largest(ranks, "comm_exposed_s")},
+                  {"data_wait_s", largest(ranks, "data_wait_s")},
+                  {"test_accuracy", tested_ ? json(accuracy(last_test_)) : json()},
+                  {"test_samples", tested_ ? json(last_test_.samples) : json()},
+                  {"test_s", largest(ranks, "test_s")},
+                  {"weights_sha256", ranks[0].at("weights_sha256")},
+                  {"peak_rss_bytes", static_cast<int64_t>(largest(ranks, "peak_rss_bytes"))},
+                  {"per_rank", ranks},
+                  {"run_folder", run_folder_.string()},
+                  {"config", config_},
+                  {"environment", describe_environment()}};
+  const fs::path weights = run_folder_ / "model.safetensors";
+  save_weights(weights, *model_);
+  records_.add("summary", summary);
+  if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, summary.dump(1) + "\n");
+  std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_, train_s,
+                                 per_second(total_samples_, train_s));
+  if (tested_) line += fmt::format(", test accuracy {:.4f}", accuracy(last_test_));
+  console_.line(line);
+  console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
+}
+
+std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
+  if (env.nodes > 1 || env.local_size != env.size)
+    throw UsageError("transport shm joins ranks of one machine, but this job has {} nodes: start it on one", env.nodes);
+  ShmOptions shm;
+  shm.rank = env.rank;
+  shm.size = env.size;
+  shm.job = env.job;
+  shm.progress_thread = false;  // the engine has a communication thread of its own
+  (void)options;
+  return make_shm_communicator(shm);
+}
+
+}  // namespace
+
+void train(const TrainOptions& options, const LaunchEnv& env) {
+  at::set_num_threads(options.threads);
+  const std::unique_ptr<Communicator> comm = connect(options, env);
+  try {
+    Trainer(options, env, *comm).run();
+    comm->barrier()->wait();  // nobody leaves while others still need them
+  } catch (const std::exception& error) {
+    comm->abort(error.what());
+    throw;
+  }
+}
+
+}  // namespace tutti

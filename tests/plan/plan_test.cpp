@@ -1,0 +1,53 @@
+#include "plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "plan/strategy.h"
+#include "profiles.h"
+
+namespace tutti {
+namespace {
+
+TEST(Plan, LaysGradientsOutInTheProfilesOrderOnCacheLines) {
+  const Plan plan = empty_plan(profile_of({5, 16, 17}), "x", 2);
+  ASSERT_EQ(plan.slots.size(), 3u);
+  EXPECT_EQ(plan.slots[0].begin, 0);
+  EXPECT_EQ(plan.slots[1].begin, 16);
+  EXPECT_EQ(plan.slots[2].begin, 32);
+  EXPECT_EQ(plan.elements, 64);
+}
+
+TEST(Plan, SurvivesTheWayThroughJson) {
+  std::mt19937 random(7);
+  for (const Strategy& strategy : strategies()) {
+    const Plan plan = strategy.make_plan(random_profile(random), 3, {});
+    const auto text = nlohmann::json(plan).dump();
+    EXPECT_EQ(nlohmann::json::parse(text).get<Plan>(), plan) << strategy.name;
+  }
+}
+
+TEST(Plan, WithAGapOrAnOverlapIsRefused) {
+  Plan plan = make_wfbp_plan(profile_of({100, 200}), 2, {});
+  check_plan(plan);
+  Plan gap = plan;
+  gap.transfers.pop_back();
+  EXPECT_THROW(check_plan(gap), Error);
+  Plan overlap = plan;
+  overlap.transfers[1].begin -= 16;
+  EXPECT_THROW(check_plan(overlap), Error);
+}
+
+TEST(Profile, SurvivesTheWayThroughJson) {
+  const Profile profile = profile_of({3, 4});
+  const auto again = nlohmann::json::parse(nlohmann::json(profile).dump()).get<Profile>();
+  ASSERT_EQ(again.gradients.size(), 2u);
+  EXPECT_EQ(again.gradients[1].name, "p0");
+  EXPECT_EQ(again.gradients[1].elements, 4);
+  EXPECT_DOUBLE_EQ(again.backward_s, profile.backward_s);
+}
+
+}  // namespace
+}  // namespace tutti
