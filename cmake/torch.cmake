@@ -8,3 +8,18 @@ target_compile_options(tutti_torch INTERFACE ${tutti_torch_flags})
 if(TUTTI_CUDA)
   target_compile_definitions(tutti_torch INTERFACE TUTTI_CUDA=1)
 endif()
+
+# PyTorch 2 ships the headers of an fmt of its own, which hide the system's. Header-only, each file is at peace with the
+# version that it sees.
+add_library(tutti_fmt INTERFACE)
+target_link_libraries(tutti_fmt INTERFACE fmt::fmt)
+foreach(folder ${TORCH_INCLUDE_DIRS})
+  if(EXISTS ${folder}/fmt/format.h AND NOT folder STREQUAL "/usr/include")
+    target_compile_definitions(tutti_fmt INTERFACE FMT_HEADER_ONLY=1)
+  endif()
+endforeach()
+
+# GCC 13 sees out-of-bounds accesses in libtorch's headers that are not there.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  target_compile_options(tutti_torch INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()

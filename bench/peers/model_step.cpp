@@ -95,8 +95,9 @@ int main(int argc, char** argv) {
     return values[values.size() / 2] * 1e3;
   };
   const double step_ms = median_ms(total);
-  std::printf("%s: median step %.2f ms (forward %.2f, backward %.2f), %.0f samples/s, fastest %.2f ms, CPU %.2f ms, "
-              "last loss %.3f\n",
-              kind.c_str(), step_ms, median_ms(forward), median_ms(backward), kBatch / step_ms * 1e3,
-              total.front() * 1e3, cpu_ms, last_loss);
+  std::printf(
+      "%s: median step %.2f ms (forward %.2f, backward %.2f), %.0f samples/s, fastest %.2f ms, CPU %.2f ms, "
+      "last loss %.3f\n",
+      kind.c_str(), step_ms, median_ms(forward), median_ms(backward), kBatch / step_ms * 1e3, total.front() * 1e3,
+      cpu_ms, last_loss);
 }

@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.");
   program.set_version_flag("--version", fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
   program.require_subcommand(0, 1);
+  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
   program.footer("Start with:  tutti train        and then:  tutti train --help");
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);

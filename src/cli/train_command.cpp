@@ -83,6 +83,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->capture_default_str()->group("Ranks");
   command.add_option("--device", options.device, "auto, cpu or cuda; ranks share GPUs when there are more of them")->capture_default_str()->group("Ranks");
   command.add_option("--precision", options.precision, "fp32; bf16 on cuda")->capture_default_str()->group("Ranks");
+  command.add_flag("--deterministic", options.deterministic, "cuda: only kernels that give the same bits every time; a cpu always does")->group("Ranks");
   command.add_option("--workers", options.workers, "loader threads per rank; 0: load in the training thread")->capture_default_str()->group("Ranks");
 
   command.add_option("--name", options.name, "of the run; unset: time, model and data")->group("Results");

@@ -40,6 +40,8 @@ struct Stroke {
 using Glyph = std::vector<Stroke>;
 
 const std::array<std::vector<Glyph>, kClasses>& glyphs() {
+  // Points side by side are easier to compare than one to a line.
+  // clang-format off
   static const auto* const table = new std::array<std::vector<Glyph>, kClasses>{{
       // 0: a loop, closed at the top or with the ends crossing
       {{{Shape::kCurve,
@@ -101,6 +103,7 @@ const std::array<std::vector<Glyph>, kClasses>& glyphs() {
          {{.84F, .14F}, {.46F, 0}, {.12F, .22F}, {.28F, .5F}, {.68F, .44F}, {.86F, .16F}, {.88F, .5F}, {.76F, .88F},
           {.42F, 1}, {.12F, .9F}}}}},
   }};
+  // clang-format on
   return *table;
 }
 

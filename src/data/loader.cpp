@@ -50,9 +50,8 @@ struct Loader::State {
   void run_worker() {
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
-      slot_freed.wait(lock, [this] {
-        return stopping || taken_up == batches.size() || taken_up < delivered + slots.size();
-      });
+      slot_freed.wait(lock,
+                      [this] { return stopping || taken_up == batches.size() || taken_up < delivered + slots.size(); });
       if (stopping || taken_up == batches.size()) return;
       const size_t index = taken_up++;
       Slot& slot = slots[index % slots.size()];
@@ -72,11 +71,11 @@ struct Loader::State {
   std::mutex mutex;
   std::condition_variable slot_freed;
   std::condition_variable slot_ready;
-  std::vector<Slot> slots;             // one slot: its worker's from taken_up until is_ready, else guarded by mutex
-  size_t taken_up = 0;                 // guarded by mutex
-  size_t delivered = 0;                // written by next() under mutex
-  std::atomic<bool> stopping{false};   // written under mutex
-  std::vector<std::thread> workers;    // last: they use all of the above
+  std::vector<Slot> slots;            // one slot: its worker's from taken_up until is_ready, else guarded by mutex
+  size_t taken_up = 0;                // guarded by mutex
+  size_t delivered = 0;               // written by next() under mutex
+  std::atomic<bool> stopping{false};  // written under mutex
+  std::vector<std::thread> workers;   // last: they use all of the above
 };
 
 Loader::Loader(std::shared_ptr<const Dataset> data, std::vector<std::vector<int64_t>> batches,

@@ -9,9 +9,9 @@
 namespace tutti {
 
 struct LoaderOptions {
-  int workers = 1;        // threads that load; 0: load in next(), on the caller's thread
-  int prefetch = 4;       // batches loaded ahead at most
-  bool pinned = false;    // page-locked memory, for copies to a GPU
+  int workers = 1;      // threads that load; 0: load in next(), on the caller's thread
+  int prefetch = 4;     // batches loaded ahead at most
+  bool pinned = false;  // page-locked memory, for copies to a GPU
 };
 
 /// Delivers the batches of one epoch in order, loaded ahead by worker threads. The order and content do not depend on

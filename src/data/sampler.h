@@ -6,9 +6,9 @@
 namespace tutti {
 
 /// Which samples each rank takes in each step of an epoch.
-/// The order of samples depends on seed and epoch alone. Step s takes the next ranks × batch samples of it (fewer at the end),
-/// shared out to the ranks as evenly as possible, so N ranks with batch B see in each step what one rank with batch
-/// N × B sees.
+/// The order of samples depends on seed and epoch alone. Step s takes the next ranks × batch samples of it (fewer at
+/// the end), shared out to the ranks as evenly as possible, so N ranks with batch B see in each step what one rank with
+/// batch N × B sees.
 class Sampler {
  public:
   Sampler(int64_t data_size, uint64_t seed, int64_t batch, int ranks, bool shuffle = true);

@@ -25,7 +25,6 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
       first_update_(space_.parameters().size(), 0),
       hooks_(space_.parameters(), [this](std::size_t parameter) { on_gradient(parameter); }) {
   find_strategy(options.strategy);  // before anything is spent on an unknown name
-  check_same_model();
   if (comm.size() > 1) {
     broadcast(space_.values());
     for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
@@ -38,22 +37,6 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
 }
 
 Engine::~Engine() = default;
-
-void Engine::check_same_model() {
-  nlohmann::json mine = nlohmann::json::array();
-  for (const FlatParameter& parameter : space_.parameters()) mine.push_back({{"name", parameter.name}, {"shape", parameter.sizes}});
-  const auto texts = gather_texts(comm_, mine.dump());
-  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
-    if (texts[rank] == texts[0]) continue;
-    const auto first = nlohmann::json::parse(texts[0]), other = nlohmann::json::parse(texts[rank]);
-    std::size_t i = 0;
-    while (i < first.size() && i < other.size() && first[i] == other[i]) ++i;
-    const auto at = [i](const nlohmann::json& list) { return i < list.size() ? list[i].dump() : std::string("no more"); };
-    throw Error("ranks have different models: trainable parameter {} is {} on rank {} and {} on rank 0.\n"
-                "Start all ranks with the same binary and options.",
-                i, at(other), rank, at(first));
-  }
-}
 
 void Engine::broadcast(torch::Tensor tensor) {
   if (tensor.numel() == 0) return;

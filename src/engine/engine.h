@@ -49,7 +49,7 @@ struct StepTimes {
 /// alone, as torch::optim does.
 class Engine {
  public:
-  /// A collective: checks that all ranks have the same parameters, then gives all of them rank 0's values.
+  /// A collective: gives all ranks rank 0's values. Throws Error when their models differ.
   Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions& options);
   ~Engine();
 
@@ -78,7 +78,6 @@ class Engine {
                const std::function<torch::Tensor(const std::string&)>& find);
 
  private:
-  void check_same_model();
   void broadcast(torch::Tensor tensor);
   void on_gradient(std::size_t parameter);
   void agree_on_new_parameters();

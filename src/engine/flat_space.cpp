@@ -1,9 +1,11 @@
 #include "engine/flat_space.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "comm/exchange.h"
 
 namespace tutti {
 namespace {
@@ -23,9 +25,26 @@ std::vector<FlatParameter> trainable_parameters(torch::nn::Module& model) {
   return parameters;
 }
 
+void check_same_on_all_ranks(const std::vector<FlatParameter>& parameters, Communicator& comm) {
+  nlohmann::json mine = nlohmann::json::array();
+  for (const FlatParameter& parameter : parameters) mine.push_back({{"name", parameter.name}, {"shape", parameter.sizes}});
+  const auto texts = gather_texts(comm, mine.dump());
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const auto first = nlohmann::json::parse(texts[0]), other = nlohmann::json::parse(texts[rank]);
+    std::size_t i = 0;
+    while (i < first.size() && i < other.size() && first[i] == other[i]) ++i;
+    const auto at = [i](const nlohmann::json& list) { return i < list.size() ? list[i].dump() : std::string("missing"); };
+    throw Error("ranks have different models: trainable parameter {} is {} on rank {} and {} on rank 0.\n"
+                "Start all ranks with the same binary and options.",
+                i, at(other), rank, at(first));
+  }
+}
+
 }  // namespace
 
 FlatSpace::FlatSpace(torch::nn::Module& model, Communicator& comm) : parameters_(trainable_parameters(model)) {
+  check_same_on_all_ranks(parameters_, comm);
   const Plan layout = empty_plan(unmeasured_profile(), "", comm.size());
   slots_ = layout.slots;
   elements_ = layout.elements;

@@ -25,7 +25,8 @@ struct FlatParameter {
 class FlatSpace {
  public:
   /// Takes over the parameters that require gradients (a tied one once), in the model's order reversed: a first guess
-  /// at the order of backward. Throws Error for parameters that are not float32.
+  /// at the order of backward. A collective. Throws Error for parameters that are not float32, and on ranks whose models
+  /// differ, naming the first difference.
   FlatSpace(torch::nn::Module& model, Communicator& comm);
 
   const std::vector<FlatParameter>& parameters() const { return parameters_; }  // in the model's order

@@ -87,6 +87,7 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"transport", options.transport},
           {"device", options.device},
           {"precision", options.precision},
+          {"deterministic", options.deterministic},
           {"threads", options.threads},
           {"workers", options.workers},
           {"eval_every", options.eval_every},

@@ -30,6 +30,7 @@ struct TrainOptions {
 
   std::string device = "auto";     // auto, cpu, cuda
   std::string precision = "fp32";  // fp32, bf16
+  bool deterministic = false;      // cuda: only kernels that give the same bits every time
   std::string transport = "shm";
   int threads = 1;  // per rank
   int workers = 1;  // loader threads per rank

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <c10/core/DeviceGuard.h>
 #include <sys/resource.h>
@@ -186,6 +187,10 @@ void Trainer::set_up() {
   device_ = choose_device(options_.device, env_.local_rank);
   if (options_.precision == "bf16" && !device_.is_cuda())
     throw UsageError("--precision bf16 needs --device cuda: on a CPU train in fp32");
+  if (options_.deterministic) {
+    at::globalContext().setDeterministicCuDNN(true);
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  }
   data_ = open_data(options_.data);
   if (!options_.resume.empty())
     resumed_ = std::make_unique<Checkpoint>(find_checkpoint(options_.resume, options_.runs_folder));
@@ -493,7 +498,7 @@ void Trainer::finish() {
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
 }
 
-std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
+std::unique_ptr<Communicator> connect(const LaunchEnv& env) {
   if (env.nodes > 1 || env.local_size != env.size)
     throw UsageError("transport shm joins ranks of one machine, but this job has {} nodes: start it on one", env.nodes);
   ShmOptions shm;
@@ -501,7 +506,6 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
   shm.size = env.size;
   shm.job = env.job;
   shm.progress_thread = false;  // the engine has a communication thread of its own
-  (void)options;
   return make_shm_communicator(shm);
 }
 
@@ -509,7 +513,7 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
 
 void train(const TrainOptions& options, const LaunchEnv& env) {
   at::set_num_threads(options.threads);
-  const std::unique_ptr<Communicator> comm = connect(options, env);
+  const std::unique_ptr<Communicator> comm = connect(env);
   try {
     Trainer(options, env, *comm).run();
     comm->barrier()->wait();  // nobody leaves while others still need them

@@ -1,8 +1,7 @@
 #include "comm/shm/shm.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -14,7 +13,7 @@ namespace {
 /// See small_bytes() in collective.cpp, kChunkBytes in schedules.cpp and kStageBytes in segment.h.
 std::vector<std::size_t> thresholds(int size) {
   const auto n = static_cast<std::size_t>(size);
-  return {131'072 / n, 131'072, 2 * 131'072, 524'288 / n, 524'288, 2 * 524'288};
+  return {4096, 16'384, 131'072 / n, 131'072, 2 * 131'072, 524'288 / n, 524'288, 2 * 524'288};
 }
 
 Transport transport(const std::string& name, RunAs run_as, bool progress_thread) {
@@ -31,11 +30,15 @@ Transport transport(const std::string& name, RunAs run_as, bool progress_thread)
           thresholds};
 }
 
+const Transport kInWait = transport("ProcessesProgressingInWait", RunAs::processes, false);
+const Transport kInThread = transport("ProcessesWithProgressThread", RunAs::processes, true);
+// In one process the thread sanitizer sees more.
+const Transport kThreadsInWait = transport("ThreadsProgressingInWait", RunAs::threads, false);
+const Transport kThreadsInThread = transport("ThreadsWithProgressThread", RunAs::threads, true);
+
 INSTANTIATE_TEST_SUITE_P(Shm, CommunicatorContract,
-                         testing::Values(transport("ProcessesProgressingInWait", RunAs::processes, false),
-                                         transport("ProcessesWithProgressThread", RunAs::processes, true),
-                                         transport("ThreadsWithProgressThread", RunAs::threads, true)),
-                         name_of_transport);
+                         testing::Values(kInWait, kInThread, kThreadsInWait, kThreadsInThread), name_of_transport);
+INSTANTIATE_TEST_SUITE_P(Shm, KilledRankContract, testing::Values(kInWait, kInThread), name_of_transport);
 
 std::string unique_job() {
   static int jobs = 0;
@@ -207,6 +210,19 @@ TEST(Shm, AFailureNeedsNoProgressOfRankZero) {
   });
   EXPECT_EQ(results[0].text, "");
   EXPECT_EQ(results[1].text, "");
+}
+
+TEST(Shm, AWorkMayOutliveItsCommunicator) {
+  const std::string job = unique_job();
+  EXPECT_EQ(failures(run_ranks(RunAs::processes, 2,
+                               [&](int rank) {
+                                 auto comm = make_shm_communicator(options(rank, 2, job));
+                                 float value = 0;
+                                 const auto work = comm->receive({&value, 1, DataType::f32}, 1 - rank, 1);
+                                 comm.reset();
+                                 require_contains(error_of([&] { work->wait(); }), "closed its communicator");
+                               })),
+            "");
 }
 
 TEST(Shm, WaitsSleepInsteadOfSpinning) {

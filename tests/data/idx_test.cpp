@@ -80,7 +80,8 @@ TEST(Idx, SaysThatAGzipStreamWasCutOff) {
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<char>(i * i * 2654435761U >> 13);
   const std::string packed = gzipped(idx_images(100, 25, 40, pixels));
   const fs::path half = folder.write("half.gz", packed.substr(0, packed.size() / 2));
-  EXPECT_THAT(images_error(half), AllOf(HasSubstr("truncated"), HasSubstr("100000 bytes"), HasSubstr("gzip stream ends")));
+  EXPECT_THAT(images_error(half),
+              AllOf(HasSubstr("truncated"), HasSubstr("100000 bytes"), HasSubstr("gzip stream ends")));
   const fs::path no_end = folder.write("no_end.gz", packed.substr(0, packed.size() - 4));
   EXPECT_THAT(images_error(no_end), AllOf(HasSubstr("truncated"), HasSubstr("gzip stream ends")));
 }
@@ -108,28 +109,32 @@ TEST(Idx, RefusesTrailingBytes) {
 
 TEST(Idx, NamesTheMagicNumberItFoundAndExpected) {
   const TempFolder folder;
-  EXPECT_THAT(labels_error(folder.write("text", "hello, world")),
-              AllOf(HasSubstr("found magic number 1751477356"), HasSubstr("expected 2049"), HasSubstr("not an IDX file")));
+  EXPECT_THAT(
+      labels_error(folder.write("text", "hello, world")),
+      AllOf(HasSubstr("found magic number 1751477356"), HasSubstr("expected 2049"), HasSubstr("not an IDX file")));
 }
 
 TEST(Idx, HintsAtSwappedFiles) {
   const TempFolder folder;
   const fs::path images = folder.write("images", idx_images(2, 1, 3, kSixPixels));
   const fs::path labels = folder.write("labels", idx_labels(1, std::string(1, '\1')));
-  EXPECT_THAT(labels_error(images), AllOf(HasSubstr("2051"), HasSubstr("2049"), HasSubstr("holds images"), HasSubstr("swapped")));
-  EXPECT_THAT(images_error(labels), AllOf(HasSubstr("2051"), HasSubstr("2049"), HasSubstr("holds labels"), HasSubstr("swapped")));
+  EXPECT_THAT(labels_error(images),
+              AllOf(HasSubstr("2051"), HasSubstr("2049"), HasSubstr("holds images"), HasSubstr("swapped")));
+  EXPECT_THAT(images_error(labels),
+              AllOf(HasSubstr("2051"), HasSubstr("2049"), HasSubstr("holds labels"), HasSubstr("swapped")));
 }
 
 TEST(Idx, HintsAtAGzNameOnSomethingElse) {
   const TempFolder folder;
-  EXPECT_THAT(images_error(folder.write("page.gz", "<html>404 not found</html>")), HasSubstr("is named .gz but is not gzipped"));
+  EXPECT_THAT(images_error(folder.write("page.gz", "<html>404 not found</html>")),
+              HasSubstr("is named .gz but is not gzipped"));
 }
 
 TEST(Idx, DoesNotTakeMemoryForSizesThatAHeaderMerelyClaims) {
   const TempFolder folder;
   // 4 billion images of 4096x4096 would be 72 PB.
   EXPECT_THAT(images_error(folder.write("huge", idx_images(0xffffffff, 4096, 4096, kSixPixels))),
-              AllOf(HasSubstr("truncated"), HasSubstr("72057593"), HasSubstr("only 6 follow")));
+              AllOf(HasSubstr("truncated"), HasSubstr("72057594021150720 bytes"), HasSubstr("only 6 follow")));
   EXPECT_THAT(images_error(folder.write("wide", idx_images(1, 28, 0x10000000, kSixPixels))),
               AllOf(HasSubstr("28x268435456"), HasSubstr("cannot be")));
   EXPECT_THAT(images_error(folder.write("none", idx_images(0, 28, 28, ""))), HasSubstr("0 images of 28x28"));
@@ -143,7 +148,9 @@ TEST(Idx, RefusesALabelOutsideTheClasses) {
 
 TEST(Idx, RefusesImagesAndLabelsThatDifferInNumber) {
   const IdxImages images{2, 1, 1, {1, 2}};
-  EXPECT_THAT(error_text([&] { check_idx_pair("i.gz", images, "l.gz", {1, 2, 3}); }),
+  EXPECT_THAT(error_text([&] {
+                check_idx_pair("i.gz", images, "l.gz", {1, 2, 3});
+              }),
               AllOf(HasSubstr("i.gz holds 2 images"), HasSubstr("l.gz holds 3 labels")));
   EXPECT_EQ(error_text([&] { check_idx_pair("i.gz", images, "l.gz", {1, 2}); }), "");
 }

@@ -113,7 +113,8 @@ TEST(Mnist, RealFilesHoldWhatTheirPageSays) {
     const char* const required = std::getenv("TUTTI_REQUIRE_DATA");
     ASSERT_FALSE(required != nullptr && std::string(required) == "1")
         << "TUTTI_REQUIRE_DATA=1, but there is no " << root / "mnist";
-    GTEST_SKIP() << "no MNIST files in " << root / "mnist" << "; set TUTTI_DATA to the folder that contains mnist/";
+    GTEST_SKIP() << "no MNIST files in " << root / "mnist"
+                 << "; set TUTTI_DATA to the folder that contains mnist/";
   }
   const TrainTest data = open_data(mnist_in(root / "mnist"));
   EXPECT_EQ(data.train->size(), 60000);

@@ -3,9 +3,9 @@
 namespace tutti::shm {
 namespace {
 
-/// What fits here goes out with the announcement, in one round instead of two or more. With more ranks each byte is
-/// read more often, so that the direct way pays off earlier.
-std::size_t small_bytes(int size) { return 64 * 1024 / static_cast<std::size_t>(size) * 2; }
+/// What fits here goes out with the announcement and is added up by everybody, in one round instead of two. The more a
+/// round costs, the longer that pays off: without a processor for each rank, it costs changes from rank to rank.
+std::size_t small_bytes(bool has_cpu_per_rank) { return has_cpu_per_rank ? 4 * 1024 : 16 * 1024; }
 
 class Allocation : public Schedule {
  public:
@@ -23,12 +23,13 @@ class Allocation : public Schedule {
 
 }  // namespace
 
-bool CollectiveQueue::advance() {
+bool CollectiveQueue::advance(bool may_begin) {
   bool moved = false;
   try {
     while (!queue_.empty()) {
       Collective& collective = *queue_.front();
       if (!collective.has_arrived) {
+        if (!may_begin) return moved;
         begin_round(collective);
         moved = true;
       }
@@ -41,6 +42,8 @@ bool CollectiveQueue::advance() {
     }
   } catch (const Error& error) {
     segment_.fail(error.what());
+    fail_all(segment_.failure_text());
+    moved = true;
   }
   return moved;
 }
@@ -54,7 +57,7 @@ void CollectiveQueue::begin_round(Collective& collective) {
     const std::size_t bytes = collective.slices.bytes(collective.slices.count());
     if (bytes > 0) {
       collective.schedule = staged_schedule(collective);
-      collective.is_small = bytes <= small_bytes(segment_.size()) && collective.schedule->rounds() == 1;
+      collective.is_small = bytes <= small_bytes(has_cpu_per_rank_) && collective.schedule->rounds() == 1;
       if (const auto offset = arena_.offset_of(collective.slices.data, bytes)) call.offset = *offset;
     }
     if (collective.is_small) collective.schedule->before(0);

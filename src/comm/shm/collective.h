@@ -29,11 +29,12 @@ struct Collective : Operation {
 class CollectiveQueue {
  public:
   /// `segment` must outlive the queue.
-  explicit CollectiveQueue(Segment& segment) : segment_(segment), rounds_(segment), arena_(segment) {}
+  explicit CollectiveQueue(Segment& segment)
+      : segment_(segment), rounds_(segment), arena_(segment), has_cpu_per_rank_(segment.has_cpu_per_rank()) {}
 
   void post(std::shared_ptr<Collective> collective) { queue_.push_back(std::move(collective)); }
-  /// Goes as far as possible without waiting; true if that was any way.
-  bool advance();
+  /// Goes as far as possible without waiting; true if that was any way. Begins no round unless `may_begin`.
+  bool advance(bool may_begin);
   /// Fails the group, and returns true, if this rank waits for one that has left.
   bool notice_departures();
   /// True if there was anything to fail.
@@ -49,6 +50,7 @@ class CollectiveQueue {
   Segment& segment_;
   Rounds rounds_;
   Arena arena_;
+  bool has_cpu_per_rank_;  // the same on all ranks
   std::deque<std::shared_ptr<Collective>> queue_;
 };
 

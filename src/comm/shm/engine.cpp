@@ -103,21 +103,20 @@ bool Engine::take_posted() {
 
 bool Engine::advance() {
   bool moved = take_posted();
-  if (segment_.has_failed()) {
+  // Looked at first: what all had done before the failure still counts, so that a barrier which everybody has reached
+  // does not fail because the next one did. Nothing new begins.
+  const bool has_failed = segment_.has_failed();
+  moved |= collectives_.advance(!has_failed);
+  moved |= channels_.advance();
+  if (has_failed) {
     const std::string text = segment_.failure_text();
     moved |= collectives_.fail_all(text);
     moved |= channels_.fail_all(text);
-    return moved;
   }
-  moved |= collectives_.advance();
-  moved |= channels_.advance();
   return moved;
 }
 
-bool Engine::notice_departures() {
-  if (segment_.has_failed()) return false;
-  return collectives_.notice_departures() || channels_.notice_departures();
-}
+bool Engine::notice_departures() { return collectives_.notice_departures() || channels_.notice_departures(); }
 
 void Engine::tell_caller() {
   if (!options_.own_thread) return;

@@ -16,7 +16,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "model/ops/lanes.h"
@@ -29,12 +28,12 @@ using torch::autograd::tensor_list;
 
 constexpr int kTaps = 9;
 constexpr int kFrequencies = 16;
-constexpr int64_t kInputBlock = 2 * kLanes;    // input channels whose 9 taps fit the registers, in backward
-constexpr int64_t kOutputBlock = 4 * kLanes;   // output channels of one matrix product, in forward
-constexpr int64_t kTilesAtOnce = 6;            // 6 tiles × 4 registers of sums, 4 of weights, 1 of input: 29 of 32
-constexpr int64_t kGroup = 4 * kTilesAtOnce;   // tiles transformed together; their frequencies stay in the L2 cache
-constexpr int64_t kBandRows = 3;               // rows of windows handled together in backward; input stays in the L1
-constexpr uint8_t kCutOff = 4;                 // in place of 0 to 3, the winner's position: relu's result was 0
+constexpr int64_t kInputBlock = 2 * kLanes;   // input channels whose 9 taps fit the registers, in backward
+constexpr int64_t kOutputBlock = 4 * kLanes;  // output channels of one matrix product, in forward
+constexpr int64_t kTilesAtOnce = 6;           // 6 tiles × 4 registers of sums, 4 of weights, 1 of input: 29 of 32
+constexpr int64_t kGroup = 4 * kTilesAtOnce;  // tiles transformed together; their frequencies stay in the L2 cache
+constexpr int64_t kBandRows = 3;              // rows of windows handled together in backward; input stays in the L1
+constexpr uint8_t kCutOff = 4;                // in place of 0 to 3, the winner's position: relu's result was 0
 
 /// Per image: input [height][width][inputs], pooled [outputs][rows][columns], winners [rows][columns][outputs].
 struct Shape {
@@ -190,26 +189,33 @@ struct Entry {
   float gradient;
 };
 
-/// The entries of rows [first_row, last_row) of windows; returns how many.
-int64_t collect_entries(const float* gradient, const uint8_t* winners, int64_t first_row, int64_t last_row,
-                        Entry* entries, Shape shape) {
-  const int32_t right = static_cast<int32_t>(shape.inputs);
-  const int32_t down = static_cast<int32_t>(shape.width * shape.inputs);
-  const std::array<int32_t, 5> winner_offset{0, right, down, down + right, 0};
-  int64_t count = 0;
-  for (int64_t row = first_row; row < last_row; ++row) {
+/// Offsets of the input values under the first tap at each window's upper left position.
+std::vector<int32_t> window_offsets(Shape shape) {
+  std::vector<int32_t> offsets;
+  for (int64_t row = 0; row < shape.rows(); ++row) {
     for (int64_t column = 0; column < shape.columns(); ++column) {
-      const int64_t window = row * shape.columns() + column;
-      const uint8_t winner = winners[window * shape.outputs];
-      const float g = gradient[window];
-      // Written always and kept sometimes: a branch here would be mispredicted every other time.
-      entries[count] = {static_cast<int32_t>(2 * row) * down + static_cast<int32_t>(2 * column) * right +
-                            winner_offset[winner],
-                        g};
-      count += static_cast<int64_t>((winner != kCutOff) & (g != 0));
+      offsets.push_back(static_cast<int32_t>((2 * row * shape.width + 2 * column) * shape.inputs));
     }
   }
-  return count;
+  return offsets;
+}
+
+/// The entries of `count` windows of one output channel; returns how many they are.
+int64_t collect_entries(const float* __restrict gradient, const uint8_t* __restrict winners,
+                        const int32_t* __restrict offsets, int64_t count, Entry* __restrict entries,
+                        const Shape& shape) {
+  const int32_t right = static_cast<int32_t>(shape.inputs);
+  const int32_t down = static_cast<int32_t>(shape.width * shape.inputs);
+  const int32_t winner_offsets[kCutOff + 1] = {0, right, down, down + right, 0};
+  const int64_t stride = shape.outputs;
+  int64_t kept = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint8_t winner = winners[i * stride];
+    // Written always and kept sometimes: a branch here would be mispredicted every other time.
+    entries[kept] = {offsets[i] + winner_offsets[winner], gradient[i]};
+    kept += static_cast<int64_t>((winner != kCutOff) & (gradient[i] != 0));
+  }
+  return kept;
 }
 
 /// weight_gradient[tap][input] += Σ gradient · input under the tap, for kInputBlock input channels.
@@ -261,21 +267,31 @@ TUTTI_PER_CPU void add_input_gradient(const Entry* entries, int64_t count, const
   }
 }
 
+/// What backward_image works with, kept from image to image.
+struct Scratch {
+  std::vector<int32_t> offsets;  // of the windows
+  std::vector<Entry> entries;    // per output channel, those of a band
+  std::vector<int64_t> counts;   // per output channel, how many
+};
+
 /// Adds this image's share to `weight_gradient` [output][tap][input] and `bias_gradient`. `input_gradient` holds zeros
 /// on entry; null when nobody needs it.
 void backward_image(const float* input, const float* weight, const float* gradient, const uint8_t* winners,
-                    float* input_gradient, float* weight_gradient, float* bias_gradient, std::vector<Entry>& entries,
-                    std::vector<int64_t>& counts, Shape shape) {
+                    float* input_gradient, float* weight_gradient, float* bias_gradient, Scratch& scratch,
+                    const Shape& shape) {
   const int64_t most = kBandRows * shape.columns();
   const int64_t per_output = kTaps * shape.inputs;
-  entries.resize(static_cast<size_t>(shape.outputs * most));
-  counts.resize(static_cast<size_t>(shape.outputs));
+  scratch.entries.resize(static_cast<size_t>(shape.outputs * most));
+  scratch.counts.resize(static_cast<size_t>(shape.outputs));
   for (int64_t row = 0; row < shape.rows(); row += kBandRows) {
+    const int64_t window = row * shape.columns();
+    const int64_t windows = std::min(kBandRows, shape.rows() - row) * shape.columns();
     for (int64_t out = 0; out < shape.outputs; ++out) {
-      Entry* const list = entries.data() + out * most;
-      const int64_t count = collect_entries(gradient + out * shape.windows(), winners + out, row,
-                                            std::min(row + kBandRows, shape.rows()), list, shape);
-      counts[out] = count;
+      Entry* const list = scratch.entries.data() + out * most;
+      const int64_t count =
+          collect_entries(gradient + out * shape.windows() + window, winners + window * shape.outputs + out,
+                          scratch.offsets.data() + window, windows, list, shape);
+      scratch.counts[out] = count;
       float sum = 0;
       for (int64_t i = 0; i < count; ++i) sum += list[i].gradient;
       bias_gradient[out] += sum;
@@ -286,7 +302,7 @@ void backward_image(const float* input, const float* weight, const float* gradie
     if (input_gradient == nullptr) continue;
     for (int64_t out = 0; out < shape.outputs; ++out) {
       for (int64_t in = 0; in < shape.inputs; in += kInputBlock) {
-        add_input_gradient(entries.data() + out * most, counts[out], weight + out * per_output + in,
+        add_input_gradient(scratch.entries.data() + out * most, scratch.counts[out], weight + out * per_output + in,
                            input_gradient + in, shape);
       }
     }
@@ -318,8 +334,8 @@ struct ConvPool : torch::autograd::Function<ConvPool> {
           const int64_t tiles = std::min(kGroup, shape.windows() - tile);
           transform_tiles(x + i * shape.input_size(), tile, tiles, v.data_ptr<float>(), shape);
           for (int64_t out = 0; out < shape.outputs; out += kOutputBlock) {
-            multiply_frequencies(v.data_ptr<float>(), u + out * kFrequencies * shape.inputs, tiles,
-                                 m.data_ptr<float>(), shape.inputs);
+            multiply_frequencies(v.data_ptr<float>(), u + out * kFrequencies * shape.inputs, tiles, m.data_ptr<float>(),
+                                 shape.inputs);
             pool_windows(m.data_ptr<float>(), b + out, tiles, best.data_ptr<float>() + tile * shape.outputs + out,
                          won + i * shape.pooled_size() + tile * shape.outputs + out, shape.outputs);
           }
@@ -354,24 +370,20 @@ struct ConvPool : torch::autograd::Function<ConvPool> {
     float* const dx = input_gradient.defined() ? input_gradient.data_ptr<float>() : nullptr;
     float* const sums = partial.data_ptr<float>();
     at::parallel_for(0, parts, 1, [=](int64_t first, int64_t last) {
-      std::vector<Entry> entries;
-      std::vector<int64_t> counts;
+      Scratch scratch{window_offsets(shape), {}, {}};
       for (int64_t part = first; part < last; ++part) {
         float* const dw = sums + part * (weight_size + shape.outputs);
         for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
           float* const image_dx = dx == nullptr ? nullptr : dx + i * shape.input_size();
           if (image_dx != nullptr) std::fill_n(image_dx, shape.input_size(), 0.F);
           backward_image(x + i * shape.input_size(), w, g + i * shape.pooled_size(), won + i * shape.pooled_size(),
-                         image_dx, dw, dw + weight_size, entries, counts, shape);
+                         image_dx, dw, dw + weight_size, scratch, shape);
         }
       }
     });
     const torch::Tensor total = parts == 1 ? partial[0] : partial.sum(0);
     return {input_gradient,
-            total.slice(0, 0, weight_size)
-                .view({shape.outputs, 3, 3, shape.inputs})
-                .permute({0, 3, 1, 2})
-                .contiguous(),
+            total.slice(0, 0, weight_size).view({shape.outputs, 3, 3, shape.inputs}).permute({0, 3, 1, 2}).contiguous(),
             total.slice(0, weight_size)};
   }
 };

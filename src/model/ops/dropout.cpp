@@ -70,8 +70,8 @@ struct HashDropout : torch::autograd::Function<HashDropout> {
 }  // namespace
 
 torch::Tensor dropout(const torch::Tensor& input, double probability) {
-  const bool is_fast = input.device().is_cpu() && input.scalar_type() == torch::kFloat && probability >= 0 &&
-                       probability < 1;
+  const bool is_fast =
+      input.device().is_cpu() && input.scalar_type() == torch::kFloat && probability >= 0 && probability < 1;
   return is_fast ? HashDropout::apply(input, probability) : torch::dropout(input, probability, /*train=*/true);
 }
 

@@ -145,8 +145,7 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
 
 torch::Tensor first_conv3x3_relu(const torch::Tensor& images, const torch::Tensor& weight, const torch::Tensor& bias) {
   const bool is_fast = images.device().is_cpu() && images.scalar_type() == torch::kFloat && !images.requires_grad() &&
-                       images.size(1) == 1 && images.size(2) > 2 && images.size(3) > 2 &&
-                       weight.size(0) % kBlock == 0;
+                       images.size(1) == 1 && images.size(2) > 2 && images.size(3) > 2 && weight.size(0) % kBlock == 0;
   return is_fast ? FirstConv::apply(images, weight, bias) : torch::relu(torch::conv2d(images, weight, bias));
 }
 

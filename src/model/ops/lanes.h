@@ -1,7 +1,7 @@
 #pragma once
 
-// Sixteen floats at a time, through the compiler's vector types: one AVX-512 register, two of AVX2, four of SSE or NEON.
-// Files that use them are compiled with -ffp-contract=fast, so that a * b + c becomes one instruction.
+// Sixteen floats at a time, through the compiler's vector types: one AVX-512 register, two of AVX2, four of SSE or
+// NEON. Files that use them are compiled with -ffp-contract=fast, so that a * b + c becomes one instruction.
 
 #include <cstdint>
 
@@ -20,8 +20,8 @@ inline __attribute__((always_inline)) const LanesInMemory& lanes(const float* at
 
 }  // namespace tutti
 
-// Put before a function: compiles it once per instruction set and picks one when the program starts. One binary then runs
-// everywhere and still uses AVX-512 where there is. Sanitizers cannot follow the way in which it picks.
+// Put before a function: compiles it once per instruction set and picks one when the program starts. One binary then
+// runs everywhere and still uses AVX-512 where there is. Sanitizers cannot follow the way in which it picks.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define TUTTI_PER_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

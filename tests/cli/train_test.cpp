@@ -1,0 +1,227 @@
+// The program as people use it: real processes, real files.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/files.h"
+#include "base/safetensors.h"
+#include "support/command.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// A folder of its own for each test, removed at its end.
+class Train : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("tutti-train-test-" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// A run so small that it takes about a second, plus `arguments`.
+  std::string command(const std::string& arguments) const {
+    return std::string(TUTTI_BINARY) + " train --train-size 300 --test-size 101 --batch 16 --steps 8 --threads 1 --device cpu --runs " +
+           (folder_ / "runs").string() + " " + arguments;
+  }
+  CommandResult train(const std::string& arguments) const { return run_command("cd " + folder_.string() + " && " + command(arguments)); }
+  json train_summary(const std::string& arguments) const {
+    const fs::path file = folder_ / "summary.json";
+    fs::remove(file);
+    const CommandResult result = train(arguments + " --summary " + file.string());
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return result.exit_code == 0 ? json::parse(read_file(file)) : json{{"weights_sha256", "failed"}};
+  }
+  void expect_refusal(const std::string& arguments, int exit_code, const std::string& message) const {
+    const CommandResult result = train(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.output;
+    EXPECT_NE(result.output.find(message), std::string::npos) << "no '" << message << "' in:\n" << result.output;
+  }
+
+  fs::path folder_;
+};
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+void wait_for(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1200 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+TEST_F(Train, WritesASummaryRecordsAndWeights) {
+  const json summary = train_summary("--ranks 2 --name first");
+  for (const char* key : {"model", "data", "ranks", "strategy", "transport", "device", "steps", "epochs", "samples_per_s", "train_s", "comm_s",
+                          "comm_exposed_s", "test_accuracy", "test_s", "weights_sha256", "peak_rss_bytes"})
+    EXPECT_TRUE(summary.contains(key)) << key;
+  EXPECT_EQ(summary["ranks"], 2);
+  EXPECT_EQ(summary["steps"], 8);
+  EXPECT_EQ(summary["test_samples"], 101);  // each exactly once, though two ranks shared them
+  EXPECT_EQ(summary["samples"], 256);
+
+  std::ifstream records(folder_ / "runs/first/records.jsonl");
+  std::vector<std::string> kinds;
+  for (std::string line; std::getline(records, line);) kinds.push_back(json::parse(line).at("record"));
+  EXPECT_EQ(kinds, (std::vector<std::string>{"run", "plan", "epoch", "summary"}));
+  const SafetensorsFile weights(folder_ / "runs/first/model.safetensors");
+  EXPECT_NE(weights.find("conv1.weight"), nullptr);
+}
+
+TEST_F(Train, EndsWithTheSameWeightsUnderEveryStrategy) {
+  const json bsp = train_summary("--ranks 2 --strategy bsp")["weights_sha256"];
+  EXPECT_EQ(train_summary("--ranks 2 --strategy wfbp")["weights_sha256"], bsp);
+  EXPECT_EQ(train_summary("--ranks 2 --strategy buckets --bucket-mb 0.1 --first-bucket-mb 0.01")["weights_sha256"], bsp);
+  EXPECT_NE(train_summary("--ranks 2 --strategy bsp --seed 2")["weights_sha256"], bsp);
+}
+
+TEST_F(Train, CountsEverySampleOfAnUnevenLastBatchOnce) {
+  // 300 samples: nine steps of 32, and 12 left over for the tenth.
+  const json summary = train_summary("--ranks 2 --steps 0 --epochs 1 --test-size 3");
+  EXPECT_EQ(summary["steps"], 10);
+  EXPECT_EQ(summary["samples"], 300);
+  EXPECT_EQ(summary["test_samples"], 3);
+}
+
+TEST_F(Train, ContinuesFromACheckpointToTheSameWeights) {
+  const json whole = train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3")["weights_sha256"];
+  // Steps 1 to 6 of 14: what a run that was stopped there has left behind. 10 steps make an epoch, so it crosses one.
+  train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3 --name stopped --checkpoint-steps 6 --keep-checkpoints 9");
+  fs::remove_all(folder_ / "runs/stopped/checkpoints/step-0000000012");
+  EXPECT_EQ(train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3 --resume stopped")["weights_sha256"], whole);
+}
+
+TEST_F(Train, ContinuesAfterKill9ToTheSameWeights) {
+  const json whole = train_summary("--ranks 2 --steps 30")["weights_sha256"];
+  const fs::path pid_file = folder_ / "pid", runs = folder_ / "runs";
+  std::thread run([&] {
+    run_command("cd " + folder_.string() + " && echo $$ > pid && exec " + command("--ranks 2 --steps 100000 --name killed --checkpoint-steps 5"));
+  });
+  wait_for([&] { return fs::exists(runs / "killed/checkpoints/step-0000000010"); });
+  ASSERT_TRUE(fs::exists(runs / "killed/checkpoints")) << "the run made no checkpoint";
+  run_command("kill -9 $(cat " + pid_file.string() + ")");
+  run.join();
+  // Whatever step it had come to, the newest whole checkpoint is below it; step 10 itself may be gone by now.
+  int64_t newest = 0;
+  for (const auto& entry : fs::directory_iterator(runs / "killed/checkpoints"))
+    if (entry.path().filename().string().rfind("step-", 0) == 0)
+      newest = std::max<int64_t>(newest, std::stoll(entry.path().filename().string().substr(5)));
+  if (newest > 30) GTEST_SKIP() << "the run was too fast for this test: at step " << newest;
+  EXPECT_EQ(train_summary("--ranks 2 --steps 30 --resume killed")["weights_sha256"], whole);
+}
+
+TEST_F(Train, EndsWithAMessageWhenARankIsKilled) {
+  const fs::path pid_file = folder_ / "pid";
+  CommandResult result;
+  std::thread run([&] {
+    result = run_command("cd " + folder_.string() + " && echo $$ > pid && exec " + command("--ranks 3 --steps 100000 --name killed --checkpoint-steps 1"));
+  });
+  wait_for([&] { return fs::exists(folder_ / "runs/killed/checkpoints/step-0000000002"); });
+  // The youngest child of the launcher is its last rank.
+  run_command("kill -9 $(ps -o pid= --ppid $(cat " + pid_file.string() + ") | tail -1)");
+  run.join();
+  EXPECT_EQ(result.exit_code, 128 + 9) << result.output;
+  EXPECT_NE(result.output.find("rank 2 of 3 was killed by signal 9"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("all_reduce of transfer"), std::string::npos) << result.output;
+}
+
+TEST_F(Train, TakesItsPlaceFromATorchrunEnvironment) {
+  const std::string variables = "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 MASTER_ADDR=localhost MASTER_PORT=" + std::to_string(::getpid());
+  const json alone = train_summary("--ranks 2")["weights_sha256"];
+  const CommandResult result =
+      run_command("cd " + folder_.string() + " && (RANK=1 LOCAL_RANK=1 " + variables + " " + command("") + " & RANK=0 LOCAL_RANK=0 " + variables +
+                  " " + command("--summary s.json") + "; wait)");
+  ASSERT_TRUE(fs::exists(folder_ / "s.json")) << result.output;
+  EXPECT_EQ(json::parse(read_file(folder_ / "s.json"))["weights_sha256"], alone);
+}
+
+TEST_F(Train, RefusesImpossibleOptionsOnceAndWithExitCode2) {
+  expect_refusal("--ranks 0", 2, "--ranks is 0: it must be from 1 to 64");
+  expect_refusal("--ranks 2 --strategy wfpb", 2, "did you mean 'wfbp'?");
+  expect_refusal("--ranks 2 --model mnist-cn", 2, "did you mean 'mnist-cnn'?");
+  expect_refusal("--ranks 2 --data mnst", 2, "did you mean 'mnist'?");
+  expect_refusal("--ranks 2 --optimizer adm", 2, "unknown optimizer 'adm'");
+  expect_refusal("--batch 0", 2, "--batch is 0");
+  expect_refusal("--stratgy bsp", 2, "did you mean '--strategy'?");
+  expect_refusal("--device cuda", 2, "--device cpu");
+  EXPECT_EQ(count(train("--ranks 2 --strategy wfpb").output, "unknown strategy"), 1);
+}
+
+TEST_F(Train, ReportsMissingDataOnceThoughEveryRankMissesIt) {
+  const CommandResult result = train("--ranks 3 --train-size 0 --test-size 0 --data mnist --data-folder nowhere");
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_EQ(count(result.output, "nowhere"), 1) << result.output;
+}
+
+TEST_F(Train, RefusesDamagedAndForeignCheckpoints) {
+  ASSERT_EQ(train("--name good --checkpoint-steps 8").exit_code, 0);
+  const fs::path checkpoint = folder_ / "runs/good/checkpoints/step-0000000008";
+  expect_refusal("--resume nothing", 1, "no checkpoint at 'nothing'");
+  expect_refusal("--resume good --optimizer adam", 1, "was made with optimizer 'sgd'");
+
+  const std::string weights = read_file(checkpoint / "model.safetensors"), state = read_file(checkpoint / "state.json");
+  std::string changed = weights;
+  changed[changed.size() - 5] ^= 1;
+  write_file_atomically(checkpoint / "model.safetensors", changed);
+  expect_refusal("--ranks 2 --resume good", 1, "is damaged");
+  write_file_atomically(checkpoint / "model.safetensors", weights.substr(0, weights.size() / 2));
+  expect_refusal("--resume good", 1, "is damaged");
+  write_file_atomically(checkpoint / "model.safetensors", weights);
+  write_file_atomically(checkpoint / "state.json", state.substr(0, state.size() / 2));
+  expect_refusal("--resume good", 1, "is damaged");
+
+  json other = json::parse(state);
+  other["options"]["model"] = "lenet";
+  write_file_atomically(checkpoint / "state.json", other.dump());
+  expect_refusal("--resume good", 1, "belongs to another model: it was made by 'lenet', this is 'mnist-cnn'");
+}
+
+TEST_F(Train, RefusesToOverwriteARun) {
+  ASSERT_EQ(train("--name once --no-eval").exit_code, 0);
+  expect_refusal("--name once", 2, "exists already");
+}
+
+TEST_F(Train, SaysSoWhenTheRunFolderCannotBeWritten) {
+  std::ofstream(folder_ / "file") << "not a folder";
+  expect_refusal("--ranks 2 --runs " + (folder_ / "file").string(), 1, "cannot create the folder");
+}
+
+TEST_F(Train, LeavesValidRecordsWhenTheDiskIsFull) {
+  // A small disk of its own, in a mount namespace of its own; only root may do that.
+  const fs::path disk = folder_ / "disk";
+  fs::create_directories(disk);
+  const std::string mount = "unshare --mount sh -c 'mount -t tmpfs -o size=3m tmpfs " + disk.string() + " && ";
+  if (run_command(mount + "true'").exit_code != 0) GTEST_SKIP() << "this user may not mount a small disk";
+  const CommandResult result = run_command(mount + command("--ranks 2 --runs " + disk.string() + " --name full --checkpoint-steps 2") +
+                                           "; code=$?; cp -r " + disk.string() + "/full " + folder_.string() + "; exit $code'");
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_NE(result.output.find("cannot save a checkpoint"), std::string::npos) << result.output;
+  std::ifstream records(folder_ / "full/records.jsonl");
+  int lines = 0;
+  for (std::string line; std::getline(records, line); ++lines) EXPECT_TRUE(json::accept(line)) << line;
+  EXPECT_GT(lines, 0);
+  EXPECT_TRUE(fs::is_empty(folder_ / "full/checkpoints")) << "a half-written checkpoint was left";
+}
+
+TEST(Program, SuggestsCommandsAndShowsHelp) {
+  const CommandResult misspelt = run_command(std::string(TUTTI_BINARY) + " trian");
+  EXPECT_EQ(misspelt.exit_code, 2);
+  EXPECT_NE(misspelt.output.find("did you mean 'train'?"), std::string::npos) << misspelt.output;
+  const CommandResult help = run_command(std::string(TUTTI_BINARY) + " train --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.output.find("wfbp: one all-reduce per tensor"), std::string::npos) << help.output;
+}
+
+}  // namespace
+}  // namespace tutti
