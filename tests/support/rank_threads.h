@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <exception>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/shm/shm.h"
+#include "support/ranks.h"
 
 namespace tutti {
 
@@ -18,29 +17,23 @@ namespace tutti {
 inline std::vector<std::string> run_rank_threads(int ranks, const std::function<void(Communicator&)>& body) {
   static std::atomic<int> groups{0};
   const std::string job = "test-" + std::to_string(::getpid()) + "-" + std::to_string(groups++);
-  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        ShmOptions options;
-        options.rank = rank;
-        options.size = ranks;
-        options.job = job;
-        options.progress_thread = false;
-        const auto comm = make_shm_communicator(options);
-        try {
-          body(*comm);
-          comm->barrier()->wait();  // nobody leaves while others still need them
-        } catch (const std::exception& error) {
-          comm->abort(error.what());
-          throw;
-        }
-      } catch (const std::exception& error) {
-        errors[static_cast<std::size_t>(rank)] = error.what();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
+  const auto results = test::run_ranks(test::RunAs::threads, ranks, [&](int rank) {
+    ShmOptions options;
+    options.rank = rank;
+    options.size = ranks;
+    options.job = job;
+    options.progress_thread = false;
+    const auto comm = make_shm_communicator(options);
+    try {
+      body(*comm);
+      comm->barrier()->wait();  // nobody leaves while others still need them
+    } catch (const std::exception& error) {
+      comm->abort(error.what());
+      throw;
+    }
+  });
+  std::vector<std::string> errors;
+  for (const test::RankResult& result : results) errors.push_back(result.text);
   return errors;
 }
 
