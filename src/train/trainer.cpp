@@ -242,8 +242,14 @@ void Trainer::run() {
     resumed_.reset();
   }
 
-  while (progress_.step < total_steps_) train_epoch();
-  finish();
+  try {
+    while (progress_.step < total_steps_) train_epoch();
+    finish();
+  } catch (const CommFailed& failure) {
+    const std::string me = fmt::format("rank {}/{}", comm_.rank(), comm_.size());
+    if (std::string(failure.what()).rfind(me, 0) == 0) throw;  // a transfer's own message says more
+    throw CommFailed("{}, after step {}: {}", me, progress_.step, failure.what());
+  }
 }
 
 double Trainer::learning_rate() const {
