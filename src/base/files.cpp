@@ -67,7 +67,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 void flush_to_disk(const std::filesystem::path& path) {
   const Descriptor file(path, O_RDONLY);
   // EINVAL: a file system that cannot flush folders; nothing more can be done there.
-  if (::fsync(file.get()) != 0 && errno != EINVAL) throw Error("cannot flush {}: {}", path.string(), std::strerror(errno));
+  if (::fsync(file.get()) != 0 && errno != EINVAL)
+    throw Error("cannot flush {}: {}", path.string(), std::strerror(errno));
 }
 
 void make_folders(const std::filesystem::path& path) {

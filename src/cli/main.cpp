@@ -24,7 +24,8 @@ constexpr int kExitUsage = 2;
 void suggest_names(const CLI::App& program, int argc, char** argv) {
   if (argc < 2) return;
   std::vector<std::string> commands;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(command->get_name());
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
   const std::string first = argv[1];
   if (first.empty() || first[0] == '-') return;
   if (std::find(commands.begin(), commands.end(), first) == commands.end())
@@ -43,9 +44,11 @@ void suggest_names(const CLI::App& program, int argc, char** argv) {
 
 int run(int argc, char** argv) {
   CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.");
-  program.set_version_flag("--version", fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
+  program.set_version_flag("--version",
+                           fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
   program.require_subcommand(0, 1);
-  program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
+  program.option_defaults()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
   program.footer("Start with:  tutti train        and then:  tutti train --help");
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
@@ -54,7 +57,8 @@ int run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
-    throw UsageError("{}. See `tutti{} --help`.", error.what(), argc > 1 && argv[1][0] != '-' ? std::string(" ") + argv[1] : "");
+    throw UsageError("{}. See `tutti{} --help`.", error.what(),
+                     argc > 1 && argv[1][0] != '-' ? std::string(" ") + argv[1] : "");
   }
   for (const CLI::App* command : program.get_subcommands()) return commands.at(command->get_name())();
   fmt::print("{}", program.help());

@@ -31,6 +31,10 @@ struct TrainArguments {
   int threads = -1;  // -1: not given
   double bucket_mb = 25;
   double first_bucket_mb = 1;
+  double fusion_mb = 128;
+  double fusion_cycle_ms = 1;
+  double partition_mb = 4;
+  double credit_mb = 16;
   double comm_timeout_s = 300;
   bool no_eval = false;
 };
@@ -47,56 +51,141 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   optimizer.momentum = 0.9;
 
   command.add_option("--model", options.model, "the network to train")->group("What to train");
-  command.add_option("--data", options.data.name, "digits (drawn by Tutti itself) or mnist (IDX files)")->group("What to train");
-  command.add_option("--data-folder", options.data.folder, "where the files are; else $TUTTI_DATA/NAME, data/NAME, ../shared/data/NAME")
+  command.add_option("--data", options.data.name, "digits (drawn by Tutti itself) or mnist (IDX files)")
       ->group("What to train");
-  command.add_option("--train-size", options.data.train_size, "samples to draw, for generated data; 0: its default")->group("What to train");
-  command.add_option("--test-size", options.data.test_size, "test samples to draw; 0: its default")->group("What to train");
-  command.add_option("--epochs", options.epochs, "passes over the training data")->capture_default_str()->group("What to train");
-  command.add_option("--steps", options.steps, "stop after so many steps in all, instead of --epochs")->group("What to train");
-  command.add_option("--batch", options.batch, "samples per rank and micro-batch")->capture_default_str()->group("What to train");
-  command.add_option("--accumulate", options.accumulate, "micro-batches per step")->capture_default_str()->group("What to train");
-  command.add_option("--seed", options.seed, "decides weights, order of samples and dropout")->capture_default_str()->group("What to train");
+  command
+      .add_option("--data-folder", options.data.folder,
+                  "where the files are; else $TUTTI_DATA/NAME, data/NAME, ../shared/data/NAME")
+      ->group("What to train");
+  command.add_option("--train-size", options.data.train_size, "samples to draw, for generated data; 0: its default")
+      ->group("What to train");
+  command.add_option("--test-size", options.data.test_size, "test samples to draw; 0: its default")
+      ->group("What to train");
+  command.add_option("--epochs", options.epochs, "passes over the training data")
+      ->capture_default_str()
+      ->group("What to train");
+  command.add_option("--steps", options.steps, "stop after so many steps in all, instead of --epochs")
+      ->group("What to train");
+  command.add_option("--batch", options.batch, "samples per rank and micro-batch")
+      ->capture_default_str()
+      ->group("What to train");
+  command.add_option("--accumulate", options.accumulate, "micro-batches per step")
+      ->capture_default_str()
+      ->group("What to train");
+  command.add_option("--seed", options.seed, "decides weights, order of samples and dropout")
+      ->capture_default_str()
+      ->group("What to train");
 
   command.add_option("--optimizer", optimizer.name, "sgd, adam or adamw")->capture_default_str()->group("Optimizer");
-  command.add_option("--lr", options.learning_rate, "learning rate; unset: 0.01 for sgd, 0.001 for adam and adamw")->group("Optimizer");
-  command.add_flag("--scale-lr", options.scale_lr, "multiply the learning rate by the number of ranks")->group("Optimizer");
+  command.add_option("--lr", options.learning_rate, "learning rate; unset: 0.01 for sgd, 0.001 for adam and adamw")
+      ->group("Optimizer");
+  command.add_flag("--scale-lr", options.scale_lr, "multiply the learning rate by the number of ranks")
+      ->group("Optimizer");
   command.add_option("--momentum", optimizer.momentum, "for sgd")->capture_default_str()->group("Optimizer");
   command.add_flag("--nesterov", optimizer.nesterov, "Nesterov momentum, for sgd")->group("Optimizer");
   command.add_option("--beta1", optimizer.beta1, "for adam and adamw")->capture_default_str()->group("Optimizer");
   command.add_option("--beta2", optimizer.beta2, "for adam and adamw")->capture_default_str()->group("Optimizer");
   command.add_option("--epsilon", optimizer.epsilon, "for adam and adamw")->capture_default_str()->group("Optimizer");
-  command.add_option("--weight-decay", optimizer.weight_decay, "L2 for sgd and adam, decoupled for adamw")->group("Optimizer");
-  command.add_option("--clip-norm", options.engine.clip_norm, "clip gradients to this global norm; 0: never")->group("Optimizer");
-  command.add_option("--schedule", options.schedule.name, "constant, step or cosine")->capture_default_str()->group("Optimizer");
-  command.add_option("--warmup", options.schedule.warmup_steps, "steps of linear warm-up before the schedule")->group("Optimizer");
-  command.add_option("--step-epochs", options.schedule.step_epochs, "schedule step: epochs between reductions")->capture_default_str()->group("Optimizer");
-  command.add_option("--gamma", options.schedule.gamma, "schedule step: factor of each reduction")->capture_default_str()->group("Optimizer");
+  command.add_option("--weight-decay", optimizer.weight_decay, "L2 for sgd and adam, decoupled for adamw")
+      ->group("Optimizer");
+  command.add_option("--clip-norm", options.engine.clip_norm, "clip gradients to this global norm; 0: never")
+      ->group("Optimizer");
+  command.add_option("--schedule", options.schedule.name, "constant, step or cosine")
+      ->capture_default_str()
+      ->group("Optimizer");
+  command.add_option("--warmup", options.schedule.warmup_steps, "steps of linear warm-up before the schedule")
+      ->group("Optimizer");
+  command.add_option("--step-epochs", options.schedule.step_epochs, "schedule step: epochs between reductions")
+      ->capture_default_str()
+      ->group("Optimizer");
+  command.add_option("--gamma", options.schedule.gamma, "schedule step: factor of each reduction")
+      ->capture_default_str()
+      ->group("Optimizer");
 
-  command.add_option("--ranks", arguments.ranks, "processes that train together; unset: one per core (8 at most), or per GPU")->group("Ranks");
+  command
+      .add_option("--ranks", arguments.ranks,
+                  "processes that train together; unset: one per core (8 at most), or per GPU")
+      ->group("Ranks");
   command.add_option("--threads", arguments.threads, "threads per rank; unset: cores / ranks")->group("Ranks");
   command.add_option("--strategy", options.engine.strategy, strategy_help())->capture_default_str()->group("Ranks");
-  command.add_option("--bucket-mb", arguments.bucket_mb, "buckets: size of a bucket in MiB")->capture_default_str()->group("Ranks");
-  command.add_option("--first-bucket-mb", arguments.first_bucket_mb, "buckets: size of the first bucket in MiB")->capture_default_str()->group("Ranks");
-  command.add_option("--transport", options.transport, "what messages travel through: shm, ranks of one machine")->capture_default_str()->group("Ranks");
-  command.add_option("--comm-timeout", arguments.comm_timeout_s, "seconds after which a transfer that makes no progress ends the run")
-      ->capture_default_str()->group("Ranks");
-  command.add_option("--device", options.device, "auto, cpu or cuda; ranks share GPUs when there are more of them")->capture_default_str()->group("Ranks");
+  command.add_option("--bucket-mb", arguments.bucket_mb, "buckets, dear, zero1: size of a bucket in MiB")
+      ->capture_default_str()
+      ->group("Ranks");
+  command.add_option("--first-bucket-mb", arguments.first_bucket_mb, "buckets: size of the first bucket in MiB")
+      ->capture_default_str()
+      ->group("Ranks");
+  command.add_option("--fusion-mb", arguments.fusion_mb, "fusion: largest message in MiB")
+      ->capture_default_str()
+      ->group("Ranks");
+  command.add_option("--fusion-cycle-ms", arguments.fusion_cycle_ms, "fusion: milliseconds between messages")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option("--partition-mb", arguments.partition_mb,
+                  "bytescheduler: largest message in MiB; 0: search it, and the credit")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option("--credit-mb", arguments.credit_mb, "bytescheduler: MiB under way before the most urgent must wait")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option("--wire", options.engine.wire,
+                  "how gradients travel: fp32; fp16 or bf16 halve the bytes and change the mathematics")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option("--link-gbps", options.link_gbps,
+                  "pretend that links carry this many Gbit/s, for experiments; 0: as they are")
+      ->group("Ranks");
+  command
+      .add_option("--link-startup-us", options.link_startup_us, "pretend that each collective starts up this slowly")
+      ->group("Ranks");
+  command.add_option("--transport", options.transport, "what messages travel through: shm, ranks of one machine")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option("--comm-timeout", arguments.comm_timeout_s,
+                  "seconds after which a transfer that makes no progress ends the run")
+      ->capture_default_str()
+      ->group("Ranks");
+  command.add_option("--device", options.device, "auto, cpu or cuda; ranks share GPUs when there are more of them")
+      ->capture_default_str()
+      ->group("Ranks");
   command.add_option("--precision", options.precision, "fp32; bf16 on cuda")->capture_default_str()->group("Ranks");
-  command.add_flag("--deterministic", options.deterministic, "cuda: only kernels that give the same bits every time; a cpu always does")->group("Ranks");
-  command.add_option("--workers", options.workers, "loader threads per rank; 0: load in the training thread")->capture_default_str()->group("Ranks");
+  command
+      .add_flag("--deterministic", options.deterministic,
+                "cuda: only kernels that give the same bits every time; a cpu always does")
+      ->group("Ranks");
+  command.add_option("--workers", options.workers, "loader threads per rank; 0: load in the training thread")
+      ->capture_default_str()
+      ->group("Ranks");
 
   command.add_option("--name", options.name, "of the run; unset: time, model and data")->group("Results");
-  command.add_option("--runs", options.runs_folder, "folder that holds the runs")->capture_default_str()->group("Results");
-  command.add_option("--summary", options.summary_file, "write a summary to this file, one JSON object")->group("Results");
-  command.add_option("--log-every", options.log_every, "steps between throughput lines")->capture_default_str()->group("Results");
-  command.add_option("--eval-every", options.eval_every, "epochs between tests")->capture_default_str()->group("Results");
-  command.add_option("--eval-batch", options.eval_batch, "samples per rank and test batch")->capture_default_str()->group("Results");
+  command.add_option("--runs", options.runs_folder, "folder that holds the runs")
+      ->capture_default_str()
+      ->group("Results");
+  command.add_option("--summary", options.summary_file, "write a summary to this file, one JSON object")
+      ->group("Results");
+  command.add_option("--log-every", options.log_every, "steps between throughput lines")
+      ->capture_default_str()
+      ->group("Results");
+  command.add_option("--eval-every", options.eval_every, "epochs between tests")
+      ->capture_default_str()
+      ->group("Results");
+  command.add_option("--eval-batch", options.eval_batch, "samples per rank and test batch")
+      ->capture_default_str()
+      ->group("Results");
   command.add_flag("--no-eval", arguments.no_eval, "do not test")->group("Results");
-  command.add_option("--checkpoint-steps", options.checkpoint_steps, "save a checkpoint every so many steps")->group("Results");
-  command.add_option("--checkpoint-minutes", options.checkpoint_minutes, "save a checkpoint every so many minutes")->group("Results");
-  command.add_option("--keep-checkpoints", options.keep_checkpoints, "older ones are removed")->capture_default_str()->group("Results");
-  command.add_option("--resume", options.resume, "continue: a run's name or folder, or a checkpoint's folder")->group("Results");
+  command.add_option("--checkpoint-steps", options.checkpoint_steps, "save a checkpoint every so many steps")
+      ->group("Results");
+  command.add_option("--checkpoint-minutes", options.checkpoint_minutes, "save a checkpoint every so many minutes")
+      ->group("Results");
+  command.add_option("--keep-checkpoints", options.keep_checkpoints, "older ones are removed")
+      ->capture_default_str()
+      ->group("Results");
+  command.add_option("--resume", options.resume, "continue: a run's name or folder, or a checkpoint's folder")
+      ->group("Results");
   command.footer(
       "Examples:\n"
       "  tutti train                                          built-in digits, every core\n"
@@ -114,18 +203,26 @@ int default_ranks(const TrainOptions& options, int cores) {
 int run(TrainArguments& arguments) {
   TrainOptions& options = arguments.options;
   options.evaluate = !arguments.no_eval;
-  options.engine.strategy_options.bucket_bytes = static_cast<int64_t>(arguments.bucket_mb * (1 << 20));
-  options.engine.strategy_options.first_bucket_bytes = static_cast<int64_t>(arguments.first_bucket_mb * (1 << 20));
+  StrategyOptions& strategy = options.engine.strategy_options;
+  const auto mebibytes = [](double value) { return static_cast<int64_t>(value * (1 << 20)); };
+  strategy.bucket_bytes = mebibytes(arguments.bucket_mb);
+  strategy.first_bucket_bytes = mebibytes(arguments.first_bucket_mb);
+  strategy.fusion_bytes = mebibytes(arguments.fusion_mb);
+  strategy.fusion_cycle_s = arguments.fusion_cycle_ms * 1e-3;
+  strategy.partition_bytes = mebibytes(arguments.partition_mb);
+  strategy.credit_bytes = mebibytes(arguments.credit_mb);
   options.engine.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.comm_timeout_s * 1000));
   if (arguments.ranks == 0 || arguments.ranks < -1 || arguments.ranks > kMostRanks)
     throw UsageError("--ranks is {}: it must be from 1 to {}", arguments.ranks, kMostRanks);
-  if (arguments.comm_timeout_s <= 0) throw UsageError("--comm-timeout is {}: it must be above 0", arguments.comm_timeout_s);
+  if (arguments.comm_timeout_s <= 0)
+    throw UsageError("--comm-timeout is {}: it must be above 0", arguments.comm_timeout_s);
 
   LaunchEnv env = read_launch_env();
   const int cores = available_cores();
   const bool is_launched = !env.launcher.empty();
   if (is_launched && env.launcher != "tutti" && arguments.ranks != -1 && arguments.ranks != env.size)
-    throw UsageError("--ranks {} contradicts {}, which started {} ranks: leave --ranks out", arguments.ranks, env.launcher, env.size);
+    throw UsageError("--ranks {} contradicts {}, which started {} ranks: leave --ranks out", arguments.ranks,
+                     env.launcher, env.size);
   const int ranks = is_launched ? env.size : arguments.ranks != -1 ? arguments.ranks : default_ranks(options, cores);
   const int local_ranks = is_launched ? env.local_size : ranks;
   options.threads = arguments.threads != -1 ? arguments.threads : std::max(1, cores / local_ranks);

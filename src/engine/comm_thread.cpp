@@ -6,8 +6,16 @@
 
 namespace tutti {
 
-CommThread::CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, IssueLog& log, std::chrono::milliseconds timeout)
-    : plan_(plan), comm_(comm), link_(link), log_(log), timeout_(timeout), cursor_(plan) {
+CommThread::CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, Wire& wire, IssueLog& log,
+                       std::function<void(std::size_t)> transfer_done, std::chrono::milliseconds timeout)
+    : plan_(plan),
+      comm_(comm),
+      link_(link),
+      wire_(wire),
+      log_(log),
+      transfer_done_(std::move(transfer_done)),
+      timeout_(timeout),
+      cursor_(plan) {
   for (const Transfer& transfer : plan.transfers) {
     std::size_t first = plan.slots.size(), last = 0;
     for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
@@ -36,7 +44,8 @@ void CommThread::begin_step(int64_t step) {
   cursor_.begin_step();
   step_ = step;
   busy_s_ = 0;
-  step_open_ = true;
+  early_.clear();
+  step_complete_ = plan_.transfers.empty();
 }
 
 void CommThread::gradient_ready(std::size_t slot) {
@@ -55,62 +64,129 @@ void CommThread::backward_done() {
   changed_.notify_one();
 }
 
-CommThread::StepTimes CommThread::wait_for_step() {
-  const auto start = Clock::now();
+template <typename Condition>
+double CommThread::wait(Condition condition) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto is_over = [this] { return error_ != nullptr || cursor_.is_step_synchronized(); };
-  if (!synchronized_.wait_for(lock, timeout_, is_over)) {
-    const std::string where = current_ >= 0 ? context(static_cast<std::size_t>(current_)) : context(0);
+  const auto is_over = [&] { return error_ != nullptr || condition(); };
+  if (is_over()) return 0;
+  const auto start = Clock::now();
+  if (!progressed_.wait_for(lock, timeout_, is_over)) {
+    const std::string where = context(current_ >= 0 ? static_cast<std::size_t>(current_) : 0);
     comm_.abort("no progress");
-    throw CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the last line of each rank, or "
-                     "raise --comm-timeout.",
-                     where, std::chrono::duration_cast<std::chrono::seconds>(timeout_).count());
+    error_ =
+        std::make_exception_ptr(CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the "
+                                           "last line of each rank, or raise --comm-timeout.",
+                                           where, std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()));
   }
+  return seconds_since(start);
+}
+
+double CommThread::wait_for_step() {
+  const double waited_s = wait([this] { return step_complete_; });
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (error_) std::rethrow_exception(error_);
-  step_open_ = false;
-  return {busy_s_, seconds_since(start)};
+  return waited_s;
+}
+
+double CommThread::wait_for_slot(std::size_t slot) {
+  return wait([this, slot] { return step_complete_ || cursor_.is_slot_synchronized(slot); });
 }
 
 void CommThread::run() {
+  link_.enter_comm_thread();
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     std::optional<std::size_t> next;
-    changed_.wait(lock, [&] { return stopping_ || (step_open_ && !error_ && (next = cursor_.start_next())); });
+    const auto has_work = [&] {
+      if (step_complete_ || error_) return false;
+      if (cursor_.is_backward_done() && !early_.empty()) return true;
+      next = cursor_.start_next();
+      return next.has_value();
+    };
+    changed_.wait(lock, [&] { return stopping_ || has_work(); });
     if (stopping_) return;
+    if (!next) {
+      for (const std::size_t transfer : std::exchange(early_, {})) finish_transfer(transfer, lock);
+      continue;
+    }
     current_ = static_cast<std::ptrdiff_t>(*next);
     const bool after_backward = cursor_.is_backward_done();
     lock.unlock();
     const auto start = Clock::now();
-    std::exception_ptr error;
-    try {
-      run_transfer(*next, after_backward);
-    } catch (const CommFailed& failure) {
-      error = std::make_exception_ptr(CommFailed("{}: {}", context(*next), failure.what()));
-    } catch (const std::exception& failure) {
-      error = std::make_exception_ptr(Error("{}: {}", context(*next), failure.what()));
-    }
+    const std::exception_ptr error = guarded(*next, [&] { run_transfer(*next, after_backward); });
+    const double seconds = seconds_since(start);
     lock.lock();
-    busy_s_ += seconds_since(start);
+    busy_s_ += seconds;
     current_ = -1;
-    error_ = error;
-    cursor_.transfer_done(*next);
-    if (error_ || cursor_.is_step_synchronized()) synchronized_.notify_all();
+    if (error) {
+      if (!error_) error_ = error;
+      progressed_.notify_all();
+    } else if (cursor_.is_backward_done()) {
+      finish_transfer(*next, lock);
+    } else {
+      early_.push_back(*next);
+    }
+  }
+}
+
+void CommThread::finish_transfer(std::size_t index, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const std::exception_ptr error = guarded(index, [&] {
+    transfer_done_(index);
+    link_.leave_for_join();
+  });
+  lock.lock();
+  if (!error_) error_ = error;
+  cursor_.transfer_done(index);
+  step_complete_ = cursor_.is_step_synchronized();
+  progressed_.notify_all();
+}
+
+template <typename Function>
+std::exception_ptr CommThread::guarded(std::size_t index, Function function) const {
+  try {
+    function();
+    return nullptr;
+  } catch (const CommFailed& failure) {
+    return std::make_exception_ptr(CommFailed("{}: {}", context(index), failure.what()));
+  } catch (const std::exception& failure) {
+    return std::make_exception_ptr(Error("{}: {}", context(index), failure.what()));
   }
 }
 
 void CommThread::run_transfer(std::size_t index, bool after_backward) {
   const Transfer& transfer = plan_.transfers[index];
   const auto [first, last] = slots_of_transfer_[index];
-  const Span span = link_.fetch(transfer, first, last, after_backward);
+  const bool carries_values = transfer.operation == Operation::all_gather && plan_.sharded_optimizer;
+  const FlatBuffer buffer = carries_values ? FlatBuffer::values : FlatBuffer::gradients;
+  link_.wait_for_gradients(first, last, after_backward);
+  // The gradients that an all_gather collects are where its reduce_scatter left them.
+  const bool is_there = transfer.operation == Operation::all_gather && !carries_values;
+  const Span span =
+      is_there ? link_.host(buffer, transfer.begin, transfer.end) : link_.fetch(buffer, transfer.begin, transfer.end);
   log_.add(step_, transfer);
-  comm_.all_reduce_sum(span)->wait();
-  link_.deliver(transfer);
+  // Parameters travel as they are, or ranks would end up with different ones.
+  const Span message = carries_values ? span : wire_.pack(span);
+  switch (transfer.operation) {
+    case Operation::all_reduce:
+      comm_.all_reduce_sum(message)->wait();
+      break;
+    case Operation::reduce_scatter:
+      comm_.reduce_scatter_sum(message, shares(transfer, comm_.size()))->wait();
+      break;
+    case Operation::all_gather:
+      comm_.all_gather(message, shares(transfer, comm_.size()))->wait();
+      break;
+  }
+  if (!carries_values) wire_.unpack(message, span);
+  link_.deliver(buffer, transfer.begin, transfer.end);
 }
 
 std::string CommThread::context(std::size_t index) const {
   const Transfer& transfer = plan_.transfers.at(index);
-  return fmt::format("rank {}/{}, step {}: all_reduce of transfer {} '{}' ({}, {})", comm_.rank(), comm_.size(), step_, index,
-                     transfer.name, readable_bytes(static_cast<uint64_t>(transfer.elements()) * sizeof(float)), comm_.name());
+  return fmt::format("rank {}/{}, step {}: {} of transfer {} '{}' ({}, {})", comm_.rank(), comm_.size(), step_,
+                     word(transfer.operation), index, transfer.name,
+                     readable_bytes(static_cast<uint64_t>(transfer.elements()) * sizeof(float)), comm_.name());
 }
 
 }  // namespace tutti

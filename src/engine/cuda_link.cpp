@@ -19,6 +19,7 @@ class CudaLink : public DeviceLink {
   CudaLink(const FlatSpace& space, Communicator& comm)
       : device_(space.gradients().device()),
         gradients_(space.gradients().data_ptr<float>()),
+        values_(space.values().data_ptr<float>()),
         gradient_there_(space.slots().size()),
         copy_stream_(at::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())) {
     if (comm.size() == 1) return;
@@ -35,27 +36,33 @@ class CudaLink : public DeviceLink {
   void wait_for_backward() override { backward_done_.synchronize(); }
   void join() override { delivered_.block(at::cuda::getCurrentCUDAStream(device_.index())); }
 
-  Span fetch(const Transfer& transfer, std::size_t first_slot, std::size_t last_slot, bool after_backward) override {
-    const c10::cuda::CUDAGuard guard(device_);
+  void enter_comm_thread() override {
+    c10::cuda::set_device(device_.index());
+    at::cuda::setCurrentCUDAStream(copy_stream_);
+  }
+  void wait_for_gradients(std::size_t first_slot, std::size_t last_slot, bool after_backward) override {
     if (after_backward) {
       backward_done_.block(copy_stream_);
     } else {
       for (std::size_t slot = first_slot; slot <= last_slot; ++slot) gradient_there_[slot].block(copy_stream_);
     }
-    const std::size_t bytes = static_cast<std::size_t>(transfer.elements()) * sizeof(float);
-    check(cudaMemcpyAsync(staging_ + transfer.begin, gradients_ + transfer.begin, bytes, cudaMemcpyDeviceToHost, copy_stream_),
-          "copying gradients to the host");
-    check(cudaStreamSynchronize(copy_stream_), "copying gradients to the host");
-    return {staging_ + transfer.begin, static_cast<std::size_t>(transfer.elements()), DataType::f32};
   }
-
-  void deliver(const Transfer& transfer) override {
-    const c10::cuda::CUDAGuard guard(device_);
-    const std::size_t bytes = static_cast<std::size_t>(transfer.elements()) * sizeof(float);
-    check(cudaMemcpyAsync(gradients_ + transfer.begin, staging_ + transfer.begin, bytes, cudaMemcpyHostToDevice, copy_stream_),
-          "copying gradients to the device");
-    delivered_.record(copy_stream_);
+  Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) override {
+    const Span span = host(buffer, begin, end);
+    check(cudaMemcpyAsync(span.data, device(buffer) + begin, span.bytes(), cudaMemcpyDeviceToHost, copy_stream_),
+          "copying to the host");
+    check(cudaStreamSynchronize(copy_stream_), "copying to the host");
+    return span;
   }
+  Span host(FlatBuffer, int64_t begin, int64_t end) override {
+    return {staging_ + begin, static_cast<std::size_t>(end - begin), DataType::f32};
+  }
+  void deliver(FlatBuffer buffer, int64_t begin, int64_t end) override {
+    const Span span = host(buffer, begin, end);
+    check(cudaMemcpyAsync(device(buffer) + begin, span.data, span.bytes(), cudaMemcpyHostToDevice, copy_stream_),
+          "copying to the device");
+  }
+  void leave_for_join() override { delivered_.record(copy_stream_); }
 
   std::size_t mark() override {
     marks_.emplace_back(cudaEventDefault);
@@ -69,8 +76,11 @@ class CudaLink : public DeviceLink {
   void forget_marks() override { marks_.clear(); }
 
  private:
+  float* device(FlatBuffer buffer) const { return buffer == FlatBuffer::gradients ? gradients_ : values_; }
+
   torch::Device device_;
   float* gradients_;
+  float* values_;
   float* staging_ = nullptr;  // the communicator's; one place for each element, so that slices can travel in any order
   std::vector<at::cuda::CUDAEvent> gradient_there_;
   at::cuda::CUDAEvent backward_done_, delivered_;

@@ -7,17 +7,23 @@ namespace {
 
 class CpuLink : public DeviceLink {
  public:
-  explicit CpuLink(const FlatSpace& space) : gradients_(space.gradients().data_ptr<float>()) {}
+  explicit CpuLink(const FlatSpace& space)
+      : gradients_(space.gradients().data_ptr<float>()), values_(space.values().data_ptr<float>()) {}
 
   void gradient_queued(std::size_t) override {}
   void backward_queued() override {}
   void wait_for_backward() override {}
   void join() override {}
 
-  Span fetch(const Transfer& transfer, std::size_t, std::size_t, bool) override {
-    return {gradients_ + transfer.begin, static_cast<std::size_t>(transfer.elements()), DataType::f32};
+  void enter_comm_thread() override {}
+  void wait_for_gradients(std::size_t, std::size_t, bool) override {}
+  Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) override { return host(buffer, begin, end); }
+  Span host(FlatBuffer buffer, int64_t begin, int64_t end) override {
+    return {(buffer == FlatBuffer::gradients ? gradients_ : values_) + begin, static_cast<std::size_t>(end - begin),
+            DataType::f32};
   }
-  void deliver(const Transfer&) override {}
+  void deliver(FlatBuffer, int64_t, int64_t) override {}
+  void leave_for_join() override {}
 
   std::size_t mark() override {
     marks_.push_back(Clock::now());
@@ -30,6 +36,7 @@ class CpuLink : public DeviceLink {
 
  private:
   float* gradients_;
+  float* values_;
   std::vector<Clock::time_point> marks_;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "comm/communicator.h"
@@ -8,9 +9,11 @@
 
 namespace tutti {
 
-/// How gradients get from the device that computes them to the communicator and back, and how time passes there.
-/// On the CPU both are the same memory and everything here is trivial; a GPU's slices are staged through pinned memory on
-/// a stream of their own.
+enum class FlatBuffer { gradients, values };
+
+/// How flat buffers get from the device that computes them to the communicator and back, and how time passes there.
+/// On the CPU both are the same memory and everything here is trivial; a GPU's slices are staged through pinned memory
+/// on a stream of their own.
 class DeviceLink {
  public:
   virtual ~DeviceLink() = default;
@@ -22,15 +25,23 @@ class DeviceLink {
   virtual void backward_queued() = 0;
   /// Returns when the device has finished backward: from here on, waiting for transfers is exposed communication.
   virtual void wait_for_backward() = 0;
-  /// Work queued from now on sees what deliver() wrote.
+  /// Work queued from now on sees what the communication thread has delivered and updated.
   virtual void join() = 0;
 
   // Called on the communication thread:
-  /// The slice's gradients in host memory, for the communicator. `first_slot … last_slot` are the slots that it touches;
-  /// `after_backward`: wait for the whole backward, since some of them may have got no gradient of their own.
-  virtual Span fetch(const Transfer& transfer, std::size_t first_slot, std::size_t last_slot, bool after_backward) = 0;
-  /// Takes the sums back to the device.
-  virtual void deliver(const Transfer& transfer) = 0;
+  /// Device work of the calling thread goes to the link's own stream from now on.
+  virtual void enter_comm_thread() = 0;
+  /// Device work queued from now on starts after these slots' gradients are there; with `after_backward`, after the
+  /// whole backward, since some of them may have got no gradient of their own.
+  virtual void wait_for_gradients(std::size_t first_slot, std::size_t last_slot, bool after_backward) = 0;
+  /// The elements in host memory, for the communicator.
+  virtual Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
+  /// The host memory that fetch() would fill, as it is: what an earlier transfer left there.
+  virtual Span host(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
+  /// Takes what the communicator made of them back to the device.
+  virtual void deliver(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
+  /// What was queued so far is what join() waits for.
+  virtual void leave_for_join() = 0;
 
   // Time, for profiles. A mark is placed in the device's queue; nobody waits for it.
   virtual std::size_t mark() = 0;

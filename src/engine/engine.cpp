@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/exchange.h"
+#include "engine/link_probe.h"
 
 namespace tutti {
 
@@ -18,9 +21,10 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
       comm_(comm),
       options_(options),
       space_(model, comm),
-      optimizer_(make_optimizer(options.optimizer, space_.values())),
+      whole_{0, space_.elements(), make_optimizer(options.optimizer, space_.values())},
       link_(make_device_link(space_, comm)),
-      plan_(make_bsp_plan(space_.unmeasured_profile(), comm.size(), options.strategy_options)),
+      wire_(comm.size() > 1 ? options.wire : "fp32", space_.elements(), comm),
+      plan_(make_bsp_plan(space_.unmeasured_profile(), {}, comm.size(), options.strategy_options)),
       written_(space_.parameters().size(), 0),
       first_update_(space_.parameters().size(), 0),
       hooks_(space_.parameters(), [this](std::size_t parameter) { on_gradient(parameter); }) {
@@ -28,7 +32,7 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
   if (comm.size() > 1) {
     broadcast(space_.values());
     for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
-    comm_thread_ = std::make_unique<CommThread>(plan_, comm_, *link_, log_, options_.comm_timeout);
+    start_comm_thread();
   }
   if (options.profile_steps > 0)
     profiler_.emplace(space_, *link_);
@@ -51,15 +55,39 @@ void Engine::broadcast(torch::Tensor tensor) {
   tensor.detach().copy_(host);
 }
 
+void Engine::start_comm_thread() {
+  comm_thread_ = std::make_unique<CommThread>(
+      plan_, comm_, *link_, wire_, log_, [this](std::size_t transfer) { on_transfer_done(transfer); },
+      options_.comm_timeout);
+}
+
 void Engine::begin_step() {
   std::fill(written_.begin(), written_.end(), 0);
   // Backward then hands each gradient over instead of adding it to what is there; on_gradient puts it in its place.
   for (const FlatParameter& parameter : space_.parameters()) parameter.tensor.mutable_grad().reset();
-  if (comm_thread_) comm_thread_->begin_step(steps_done_);
   if (profiler_) profiler_->begin_forward();
+  if (!crosses_steps()) return;
+  const auto wait_for = [this](std::size_t parameter) {
+    waited_s_ += comm_thread_->wait_for_slot(space_.slot_of(parameter));
+    link_->join();
+  };
+  for (const std::size_t parameter : unwatched_) wait_for(parameter);
+  gate_ = std::make_unique<ForwardWatch>(space_.parameters(), wait_for);
+}
+
+void Engine::open_step() {
+  if (is_step_open_) return;
+  is_step_open_ = true;
+  gate_.reset();
+  if (!comm_thread_) return;
+  // The step before, where it is still under way, keeps the gradients' places until it is through.
+  waited_s_ += comm_thread_->wait_for_step();
+  link_->join();
+  comm_thread_->begin_step(steps_done_);
 }
 
 void Engine::backward(const torch::Tensor& loss, double weight, bool is_last) {
+  open_step();
   is_last_micro_batch_ = is_last;
   if (profiler_ && is_last) profiler_->begin_backward();
   loss.backward(torch::full_like(loss, weight));
@@ -88,25 +116,44 @@ void Engine::on_gradient(std::size_t parameter) {
 }
 
 StepTimes Engine::finish_step(double learning_rate) {
+  open_step();  // a rank without samples has not yet
   for (std::size_t i = 0; i < written_.size(); ++i) {
     if (written_[i]) continue;
     space_.gradient(i).zero_();
     space_.parameters()[i].tensor.mutable_grad() = space_.gradient(i);
   }
+  learning_rate_ = learning_rate;
+  updating_step_ = ++steps_done_;
+  is_step_open_ = false;
   StepTimes times;
   if (comm_thread_) {
+    times.comm_busy_s = crosses_steps() ? comm_thread_->busy_s() : 0;
     link_->backward_queued();
     comm_thread_->backward_done();
-    link_->wait_for_backward();
-    const CommThread::StepTimes transfer_times = comm_thread_->wait_for_step();
-    link_->join();
-    times = {transfer_times.busy_s, transfer_times.wait_s};
+    if (!crosses_steps()) {
+      link_->wait_for_backward();
+      waited_s_ += comm_thread_->wait_for_step();
+      link_->join();
+      times.comm_busy_s = comm_thread_->busy_s();
+    }
   }
-  agree_on_new_parameters();
-  update(learning_rate);
-  ++steps_done_;
+  if (!crosses_steps()) {
+    agree_on_new_parameters();
+    update_all();
+  }
+  times.comm_exposed_s = std::exchange(waited_s_, 0);
   if (profiler_ && profiler_->steps() >= options_.profile_steps) adopt_strategy();
   return times;
+}
+
+void Engine::on_transfer_done(std::size_t index) {
+  if (!crosses_steps()) return;
+  const Transfer& transfer = plan_.transfers[index];
+  if (plan_.sharded_optimizer) {
+    if (shares_[index]) update(*shares_[index], shares_[index]->begin, shares_[index]->end, {});
+  } else if (transfer.operation != Operation::reduce_scatter) {
+    update(whole_, transfer.begin, transfer.end, {});
+  }
 }
 
 void Engine::agree_on_new_parameters() {
@@ -115,7 +162,7 @@ void Engine::agree_on_new_parameters() {
   std::vector<int64_t> has_gradient(written_.begin(), written_.end());
   comm_.all_reduce_sum({has_gradient.data(), has_gradient.size(), DataType::i64})->wait();
   for (std::size_t i = 0; i < has_gradient.size(); ++i)
-    if (first_update_[i] == 0 && has_gradient[i] > 0) first_update_[i] = steps_done_ + 1;
+    if (first_update_[i] == 0 && has_gradient[i] > 0) first_update_[i] = updating_step_;
 }
 
 torch::Tensor Engine::clip_factor() const {
@@ -158,66 +205,154 @@ torch::Tensor Engine::clip_factor() const {
   return (options_.clip_norm / (norm + 1e-6)).clamp_max(1.0);
 }
 
-void Engine::update(double learning_rate) {
+void Engine::update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale) {
   const torch::NoGradGuard no_grad;
-  const torch::Tensor factor = clip_factor();
+  const int64_t length = share.end - share.begin;
+  const torch::Tensor values = space_.values().narrow(0, share.begin, length);
+  const torch::Tensor gradients = space_.gradients().narrow(0, share.begin, length);
   // Neighbours that were first updated in the same step go together: in practice, one slice over everything.
   const auto& slots = space_.slots();
-  for (std::size_t first = 0, next = 0; first < slots.size(); first = next) {
-    const int64_t since = first_update_[static_cast<std::size_t>(slots[first].parameter)];
-    next = first;
-    while (next < slots.size() && first_update_[static_cast<std::size_t>(slots[next].parameter)] == since) ++next;
+  const auto since_of = [&](std::size_t slot) {
+    return first_update_[static_cast<std::size_t>(slots[slot].parameter)];
+  };
+  const auto end_of = [&](std::size_t slot) {
+    return slot + 1 < slots.size() ? slots[slot + 1].begin : space_.elements();
+  };
+  std::size_t slot = 0;
+  while (slot < slots.size() && end_of(slot) <= begin) ++slot;
+  while (slot < slots.size() && slots[slot].begin < end) {
+    const int64_t from = std::max(begin, slots[slot].begin), since = since_of(slot);
+    while (slot + 1 < slots.size() && slots[slot + 1].begin < end && since_of(slot + 1) == since) ++slot;
+    const int64_t to = std::min(end, end_of(slot++));
     if (since == 0) continue;
-    const int64_t end = next < slots.size() ? slots[next].begin : space_.elements();
-    optimizer_->update({space_.values(), space_.gradients(), slots[first].begin, end, steps_done_ + 2 - since}, learning_rate,
-                       factor);
+    share.optimizer->update({values, gradients, from - share.begin, to - share.begin, updating_step_ + 1 - since},
+                            learning_rate_, gradient_scale);
   }
 }
 
+void Engine::update_all() { update(whole_, 0, space_.elements(), clip_factor()); }
+
 void Engine::adopt_strategy() {
+  const Strategy& strategy = find_strategy(options_.strategy);
+  if (strategy.uses_links && comm_.size() > 1)
+    links_ = measure_links(comm_, 2 * space_.elements() * static_cast<int64_t>(sizeof(float)));
   std::string text;
   if (comm_.rank() == 0) {
     const Profile profile = profiler_ ? profiler_->result() : space_.unmeasured_profile();
-    const Plan plan = find_strategy(options_.strategy).make_plan(profile, comm_.size(), options_.strategy_options);
+    const Plan plan = strategy.make_plan(profile, links_.value_or(Links{}), comm_.size(), options_.strategy_options);
     text = nlohmann::json({{"profile", profile}, {"plan", plan}}).dump();
   }
   // Rank 0's plan for everybody: ranks that planned for themselves could differ.
   const auto decided = nlohmann::json::parse(broadcast_text(comm_, text));
-  if (profiler_) profile_ = decided.at("profile").get<Profile>();
+  const Profile profile = decided.at("profile").get<Profile>();
+  if (profiler_) profile_ = profile;
   profiler_.reset();
   comm_thread_.reset();
   plan_ = decided.at("plan").get<Plan>();
   check_plan(plan_);
-  space_.lay_out(plan_.slots, optimizer_->state());
-  if (comm_.size() > 1) comm_thread_ = std::make_unique<CommThread>(plan_, comm_, *link_, log_, options_.comm_timeout);
+  const bool has_new_parameters =
+      std::any_of(first_update_.begin(), first_update_.end(), [](int64_t step) { return step == 0; });
+  if (plan_.barrier == Barrier::next_forward && (options_.clip_norm > 0 || has_new_parameters)) {
+    // Both need all gradients before the first update; transfers still overlap backward.
+    remark_ =
+        fmt::format("{} needs all gradients before any update: the optimizer step waits for all transfers{}",
+                    options_.clip_norm > 0 ? "clipping by the global norm" : "a parameter that has had no gradient yet",
+                    plan_.sharded_optimizer ? ", and every rank keeps the whole optimizer state" : "");
+    plan_.barrier = Barrier::optimizer_step;
+    plan_.sharded_optimizer = false;
+  }
+  unwatched_.clear();
+  for (const GradientProfile& gradient : profile.gradients)
+    if (gradient.needed_s <= 0) unwatched_.push_back(static_cast<std::size_t>(gradient.parameter));
+  space_.lay_out(plan_.slots, whole_.optimizer->state());
+  if (comm_.size() == 1) return;
+  if (plan_.sharded_optimizer) split_optimizer();
+  start_comm_thread();
 }
 
-void Engine::synchronize_buffers() {
+void Engine::split_optimizer() {
+  const torch::NoGradGuard no_grad;
+  const auto everything = whole_.optimizer->state();
+  shares_.resize(plan_.transfers.size());
+  for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+    const Transfer& transfer = plan_.transfers[i];
+    if (transfer.operation != Operation::reduce_scatter) continue;
+    const auto counts = shares(transfer, comm_.size());
+    const int64_t begin = transfer.begin + static_cast<int64_t>(std::accumulate(
+                                               counts.begin(), counts.begin() + comm_.rank(), std::size_t{0}));
+    const int64_t length = static_cast<int64_t>(counts[static_cast<std::size_t>(comm_.rank())]);
+    Share share{begin, begin + length, make_optimizer(options_.optimizer, space_.values().narrow(0, begin, length))};
+    const auto mine = share.optimizer->state();
+    for (std::size_t b = 0; b < mine.size(); ++b) mine[b].copy_(everything[b].narrow(0, begin, length));
+    shares_[i] = std::move(share);
+  }
+  whole_.optimizer.reset();
+}
+
+void Engine::settle() {
+  gate_.reset();
   if (comm_.size() == 1) return;
+  waited_s_ += comm_thread_->wait_for_step();
+  link_->join();
   log_.compare(comm_);
   for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> Engine::optimizer_state() const {
+int64_t Engine::optimizer_state_bytes() const {
+  int64_t bytes = 0;
+  const auto add = [&](const FlatOptimizer& optimizer) {
+    for (const torch::Tensor& buffer : optimizer.state()) bytes += static_cast<int64_t>(buffer.nbytes());
+  };
+  if (whole_.optimizer) add(*whole_.optimizer);
+  for (const auto& share : shares_)
+    if (share) add(*share->optimizer);
+  return bytes;
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> Engine::optimizer_state() {
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> buffers;
+  std::vector<std::string> names;
+  if (whole_.optimizer) {
+    buffers = whole_.optimizer->state();
+    names = whole_.optimizer->state_names();
+  } else {
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      if (!shares_[i]) continue;
+      const Share& share = *shares_[i];
+      const auto mine = share.optimizer->state();
+      names = share.optimizer->state_names();
+      const Transfer& transfer = plan_.transfers[i];
+      for (std::size_t b = 0; b < mine.size(); ++b) {
+        if (buffers.size() <= b) buffers.push_back(torch::zeros({space_.elements()}));
+        buffers[b].narrow(0, share.begin, share.end - share.begin).copy_(mine[b]);
+        comm_
+            .all_gather({buffers[b].data_ptr<float>() + transfer.begin, static_cast<std::size_t>(transfer.elements()),
+                         DataType::f32},
+                        shares(transfer, comm_.size()))
+            ->wait();
+      }
+    }
+  }
   std::vector<std::pair<std::string, torch::Tensor>> tensors;
-  const auto names = optimizer_->state_names();
-  const auto buffers = optimizer_->state();
   for (std::size_t b = 0; b < buffers.size(); ++b)
     for (std::size_t i = 0; i < space_.parameters().size(); ++i)
-      tensors.emplace_back(names[b] + "." + space_.parameters()[i].name, space_.view(buffers[b], i).to(torch::kCPU).contiguous());
+      tensors.emplace_back(names[b] + "." + space_.parameters()[i].name,
+                           space_.view(buffers[b], i).to(torch::kCPU).contiguous());
   return tensors;
 }
 
 void Engine::restore(int64_t steps_done, std::vector<int64_t> first_updates,
                      const std::function<torch::Tensor(const std::string&)>& find) {
   const torch::NoGradGuard no_grad;
-  const auto names = optimizer_->state_names();
-  const auto buffers = optimizer_->state();
+  const auto names = whole_.optimizer->state_names();
+  const auto buffers = whole_.optimizer->state();
   for (std::size_t b = 0; b < buffers.size(); ++b)
     for (std::size_t i = 0; i < space_.parameters().size(); ++i)
       space_.view(buffers[b], i).copy_(find(names[b] + "." + space_.parameters()[i].name));
   if (first_updates.size() != first_update_.size())
-    throw Error("the optimizer state is of another model: it has {} parameters, not {}", first_updates.size(), first_update_.size());
+    throw Error("the optimizer state is of another model: it has {} parameters, not {}", first_updates.size(),
+                first_update_.size());
   first_update_ = std::move(first_updates);
   steps_done_ = steps_done;
 }

@@ -26,18 +26,19 @@ struct EngineOptions {
   std::string strategy = "buckets";
   StrategyOptions strategy_options;
   OptimizerOptions optimizer;
-  double clip_norm = 0;   // global norm that gradients are clipped to; 0: never
-  int profile_steps = 3;  // measured under `bsp` before the strategy makes its plan
+  std::string wire = "fp32";  // the format in which gradients travel
+  double clip_norm = 0;       // global norm that gradients are clipped to; 0: never
+  int profile_steps = 3;      // measured under `bsp` before the strategy makes its plan
   std::chrono::milliseconds comm_timeout{300'000};
 };
 
 struct StepTimes {
-  double comm_busy_s = 0;     // transfers under way
+  double comm_busy_s = 0;     // transfers under way; of the step before, where transfers cross the end of a step
   double comm_exposed_s = 0;  // computation waited for them
 };
 
-/// Runs training steps of one rank: gradients become ready, travel as the Plan says, and the optimizer applies the sums.
-/// Every rank ends each step with the same weights.
+/// Runs training steps of one rank: gradients become ready, travel as the Plan says, and the optimizer applies the
+/// sums. Every rank ends each step with the same weights.
 ///
 ///   engine.begin_step();
 ///   engine.backward(model.loss(batch), weight);    // again for each further micro-batch; not at all without samples
@@ -57,20 +58,28 @@ class Engine {
   void backward(const torch::Tensor& loss, double weight, bool is_last = true);
   StepTimes finish_step(double learning_rate);
 
-  /// Rank 0's buffers (batch-norm statistics) to all ranks; checks too that ranks issued the same transfers.
-  /// A collective, between steps: before evaluation and checkpoints.
-  void synchronize_buffers();
+  /// Completes what is under way and gives all ranks rank 0's buffers (batch-norm statistics); checks too that ranks
+  /// issued the same transfers. A collective, between steps: before evaluation, checkpoints and the end.
+  void settle();
 
   int64_t steps_done() const { return steps_done_; }
   /// The plan in use: `bsp` until the profile is there.
   const Plan& plan() const { return plan_; }
+  /// What the links cost, when the strategy wanted to know.
+  const std::optional<Links>& links() const { return links_; }
+  /// What a person should know about the plan ("" when nothing): an option that keeps the strategy from what it could
+  /// do.
+  const std::string& remark() const { return remark_; }
+  /// Memory that the optimizer's state takes on this rank.
+  int64_t optimizer_state_bytes() const;
   /// What was measured; empty until then.
   const std::optional<Profile>& profile() const { return profile_; }
 
   const FlatSpace& space() const { return space_; }
 
-  /// Optimizer state for a checkpoint: tensors by name, each a copy in its parameter's shape.
-  std::vector<std::pair<std::string, torch::Tensor>> optimizer_state() const;
+  /// Optimizer state for a checkpoint: tensors by name, each a copy in its parameter's shape. A collective, after
+  /// settle().
+  std::vector<std::pair<std::string, torch::Tensor>> optimizer_state();
   /// When each parameter was first updated (0: never), in the model's order; the other half of the state.
   const std::vector<int64_t>& first_updates() const { return first_update_; }
   /// Continues from a checkpoint. `find` returns a state tensor by name or throws.
@@ -78,29 +87,51 @@ class Engine {
                const std::function<torch::Tensor(const std::string&)>& find);
 
  private:
+  /// The optimizer of a share of the flat space, whose buffers begin at element `begin`.
+  struct Share {
+    int64_t begin = 0, end = 0;
+    std::unique_ptr<FlatOptimizer> optimizer;
+  };
+
   void broadcast(torch::Tensor tensor);
+  void open_step();
   void on_gradient(std::size_t parameter);
+  void on_transfer_done(std::size_t transfer);
   void agree_on_new_parameters();
   torch::Tensor clip_factor() const;
-  void update(double learning_rate);
+  void update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale);
+  void update_all();
+  bool crosses_steps() const { return comm_thread_ != nullptr && plan_.barrier == Barrier::next_forward; }
+  void start_comm_thread();
   void adopt_strategy();
+  void split_optimizer();
 
   torch::nn::Module& model_;
   Communicator& comm_;
   const EngineOptions options_;
   FlatSpace space_;
-  std::unique_ptr<FlatOptimizer> optimizer_;
+  Share whole_;                               // the optimizer of everything, unless it is sharded
+  std::vector<std::optional<Share>> shares_;  // by transfer, for a sharded optimizer
   std::unique_ptr<DeviceLink> link_;
+  Wire wire_;
   std::optional<StepProfiler> profiler_;  // while profiling
   std::optional<Profile> profile_;
+  std::optional<Links> links_;
+  std::string remark_;
   Plan plan_;
   IssueLog log_;
-  std::unique_ptr<CommThread> comm_thread_;  // none with one rank
-  std::vector<char> written_;                // by parameter: this step has written its gradient
-  std::vector<int64_t> first_update_;        // by parameter
+  std::vector<char> written_;           // by parameter: this step has written its gradient
+  std::vector<int64_t> first_update_;   // by parameter
+  std::vector<std::size_t> unwatched_;  // parameters that forward was never seen to read: waited for before it begins
   bool is_last_micro_batch_ = true;
+  bool is_step_open_ = false;
   int64_t steps_done_ = 0;
-  GradientHooks hooks_;  // last member: calls back into the others
+  int64_t updating_step_ = 0;  // of the update under way: steps_done_ may be ahead of it
+  double learning_rate_ = 0;
+  double waited_s_ = 0;
+  std::unique_ptr<ForwardWatch> gate_;       // makes forward wait for the parameters that are still under way
+  std::unique_ptr<CommThread> comm_thread_;  // none with one rank
+  GradientHooks hooks_;                      // last member: calls back into the others
 };
 
 }  // namespace tutti

@@ -17,8 +17,9 @@ std::vector<FlatParameter> trainable_parameters(torch::nn::Module& model) {
     const torch::Tensor& tensor = item.value();
     if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
     if (tensor.scalar_type() != torch::kFloat32)
-      throw Error("parameter '{}' is {}, not float32: keep parameters in float32 and use --precision for the arithmetic",
-                  item.key(), c10::toString(tensor.scalar_type()));
+      throw Error(
+          "parameter '{}' is {}, not float32: keep parameters in float32 and use --precision for the arithmetic",
+          item.key(), c10::toString(tensor.scalar_type()));
     const torch::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
     parameters.push_back({item.key(), tensor, dense.sizes().vec(), dense.strides().vec()});
   }
@@ -27,17 +28,21 @@ std::vector<FlatParameter> trainable_parameters(torch::nn::Module& model) {
 
 void check_same_on_all_ranks(const std::vector<FlatParameter>& parameters, Communicator& comm) {
   nlohmann::json mine = nlohmann::json::array();
-  for (const FlatParameter& parameter : parameters) mine.push_back({{"name", parameter.name}, {"shape", parameter.sizes}});
+  for (const FlatParameter& parameter : parameters)
+    mine.push_back({{"name", parameter.name}, {"shape", parameter.sizes}});
   const auto texts = gather_texts(comm, mine.dump());
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
     const auto first = nlohmann::json::parse(texts[0]), other = nlohmann::json::parse(texts[rank]);
     std::size_t i = 0;
     while (i < first.size() && i < other.size() && first[i] == other[i]) ++i;
-    const auto at = [i](const nlohmann::json& list) { return i < list.size() ? list[i].dump() : std::string("missing"); };
-    throw Error("ranks have different models: trainable parameter {} is {} on rank {} and {} on rank 0.\n"
-                "Start all ranks with the same binary and options.",
-                i, at(other), rank, at(first));
+    const auto at = [i](const nlohmann::json& list) {
+      return i < list.size() ? list[i].dump() : std::string("missing");
+    };
+    throw Error(
+        "ranks have different models: trainable parameter {} is {} on rank {} and {} on rank 0.\n"
+        "Start all ranks with the same binary and options.",
+        i, at(other), rank, at(first));
   }
 }
 
@@ -50,10 +55,13 @@ FlatSpace::FlatSpace(torch::nn::Module& model, Communicator& comm) : parameters_
   elements_ = layout.elements;
   const torch::Device device = parameters_.empty() ? torch::Device(torch::kCPU) : parameters_[0].tensor.device();
   const auto options = torch::TensorOptions().dtype(torch::kFloat32).device(device);
-  values_ = torch::zeros({elements_}, options);
-  gradients_ = device.is_cpu() && elements_ > 0
-                   ? torch::from_blob(comm.allocate(static_cast<std::size_t>(elements_) * sizeof(float)), {elements_}, options)
-                   : torch::zeros({elements_}, options);
+  // Both in the communicator's memory on the CPU: strategies gather gradients or parameters.
+  const auto make_buffer = [&] {
+    if (!device.is_cpu() || elements_ == 0) return torch::zeros({elements_}, options);
+    return torch::from_blob(comm.allocate(static_cast<std::size_t>(elements_) * sizeof(float)), {elements_}, options);
+  };
+  values_ = make_buffer();
+  gradients_ = make_buffer();
   slot_of_parameter_.resize(parameters_.size());
   for (std::size_t slot = 0; slot < slots_.size(); ++slot)
     slot_of_parameter_[static_cast<std::size_t>(slots_[slot].parameter)] = slot;
@@ -78,10 +86,12 @@ void FlatSpace::bind_views() {
 
 void FlatSpace::lay_out(const std::vector<GradientSlot>& slots, const std::vector<torch::Tensor>& others) {
   std::vector<std::size_t> new_slot(parameters_.size(), slots.size());
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) new_slot.at(static_cast<std::size_t>(slots[slot].parameter)) = slot;
+  for (std::size_t slot = 0; slot < slots.size(); ++slot)
+    new_slot.at(static_cast<std::size_t>(slots[slot].parameter)) = slot;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (new_slot[i] == slots.size() || slots[new_slot[i]].elements != slots_[slot_of_parameter_[i]].elements)
-      throw Error("the plan does not fit the model: parameter '{}' is missing or has another size", parameters_[i].name);
+      throw Error("the plan does not fit the model: parameter '{}' is missing or has another size",
+                  parameters_[i].name);
 
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> buffers = others;

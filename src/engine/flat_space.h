@@ -19,14 +19,14 @@ struct FlatParameter {
   std::vector<int64_t> strides;  // dense; channels-last weights stay so
 };
 
-/// All trainable parameters of a model in one contiguous buffer and their gradients in another, laid out in the order of
-/// a plan's slots. Merging tensors is then choosing a longer slice, splitting one a shorter: nothing is copied in or out.
-/// On the CPU the gradients lie in the communicator's own memory, so that collectives need no staging either.
+/// All trainable parameters of a model in one contiguous buffer and their gradients in another, laid out in the order
+/// of a plan's slots. Merging tensors is then choosing a longer slice, splitting one a shorter: nothing is copied in or
+/// out. On the CPU the gradients lie in the communicator's own memory, so that collectives need no staging either.
 class FlatSpace {
  public:
   /// Takes over the parameters that require gradients (a tied one once), in the model's order reversed: a first guess
-  /// at the order of backward. A collective. Throws Error for parameters that are not float32, and on ranks whose models
-  /// differ, naming the first difference.
+  /// at the order of backward. A collective. Throws Error for parameters that are not float32, and on ranks whose
+  /// models differ, naming the first difference.
   FlatSpace(torch::nn::Module& model, Communicator& comm);
 
   const std::vector<FlatParameter>& parameters() const { return parameters_; }  // in the model's order

@@ -8,8 +8,8 @@
 
 namespace tutti {
 
-/// Calls back when backward has produced a parameter's gradient, on the thread that runs backward. The model may outlive
-/// this object; its hooks then do nothing.
+/// Calls back when backward has produced a parameter's gradient, on the thread that runs backward. The model may
+/// outlive this object; its hooks then do nothing.
 class GradientHooks {
  public:
   GradientHooks(const std::vector<FlatParameter>& parameters, std::function<void(std::size_t parameter)> callback);

@@ -41,9 +41,10 @@ void IssueLog::compare(Communicator& comm) const {
     const int64_t last = std::max(sums[0][0], sums[rank][0]);
     int64_t number = std::max<int64_t>(0, last - static_cast<int64_t>(kRemembered));
     while (number < last && entry(0, number) == entry(rank, number)) ++number;
-    throw Error("ranks issued different transfers: transfer {} was {} on rank {} and {} on rank 0.\n"
-                "Gradients that do not belong together may have been added; do not use the weights.",
-                number, entry(rank, number), rank, entry(0, number));
+    throw Error(
+        "ranks issued different transfers: transfer {} was {} on rank {} and {} on rank 0.\n"
+        "Gradients that do not belong together may have been added; do not use the weights.",
+        number, entry(rank, number), rank, entry(0, number));
   }
 }
 

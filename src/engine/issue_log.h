@@ -9,8 +9,8 @@
 
 namespace tutti {
 
-/// What this rank has issued so far, as a hash and the most recent entries: ranks that issued different transfers have added
-/// unrelated gradients, whatever the sizes said, and must not go on.
+/// What this rank has issued so far, as a hash and the most recent entries: ranks that issued different transfers have
+/// added unrelated gradients, whatever the sizes said, and must not go on.
 class IssueLog {
  public:
   void add(int64_t step, const Transfer& transfer);

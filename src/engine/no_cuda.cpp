@@ -9,7 +9,9 @@ namespace {
 constexpr const char* kNoCuda = "this build of Tutti has no CUDA: use --device cpu, or rebuild on a machine with a GPU";
 }
 
-std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions&, const torch::Tensor&) { throw Error(kNoCuda); }
+std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions&, const torch::Tensor&) {
+  throw Error(kNoCuda);
+}
 std::unique_ptr<DeviceLink> make_cuda_link(const FlatSpace&, Communicator&) { throw Error(kNoCuda); }
 
 }  // namespace tutti

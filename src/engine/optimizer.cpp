@@ -18,7 +18,8 @@ void check(const OptimizerOptions& options) {
   in_unit_range("--momentum", options.momentum);
   in_unit_range("--beta1", options.beta1);
   in_unit_range("--beta2", options.beta2);
-  if (!(options.weight_decay >= 0)) throw UsageError("--weight-decay is {}: it must not be negative", options.weight_decay);
+  if (!(options.weight_decay >= 0))
+    throw UsageError("--weight-decay is {}: it must not be negative", options.weight_decay);
   if (options.name == "sgd" && options.nesterov && options.momentum == 0)
     throw UsageError("--nesterov needs --momentum above 0");
 }

@@ -28,8 +28,8 @@ struct UpdateSlice {
   int64_t step = 1;  // 1 in the first update of these parameters
 };
 
-/// An optimizer on flat buffers, in one pass over the memory. It acts element by element, so any slice can be updated on
-/// its own and the result does not depend on how the space was sliced. Same formulas as torch::optim.
+/// An optimizer on flat buffers, in one pass over the memory. It acts element by element, so any slice can be updated
+/// on its own and the result does not depend on how the space was sliced. Same formulas as torch::optim.
 class FlatOptimizer {
  public:
   virtual ~FlatOptimizer() = default;
@@ -42,7 +42,8 @@ class FlatOptimizer {
 
 std::vector<std::string> optimizer_names();
 
-/// `like` is the flat parameter buffer: length and device. Throws UsageError for an unknown name or options that make no sense.
+/// `like` is the flat parameter buffer: length and device. Throws UsageError for an unknown name or options that make
+/// no sense.
 std::unique_ptr<FlatOptimizer> make_optimizer(const OptimizerOptions& options, const torch::Tensor& like);
 
 // One per device; use make_optimizer.

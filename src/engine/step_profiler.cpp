@@ -48,7 +48,8 @@ void StepProfiler::end_backward() {
 
 Profile StepProfiler::result() {
   watch_.reset();
-  steps_.erase(std::remove_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.complete; }), steps_.end());
+  steps_.erase(std::remove_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.complete; }),
+               steps_.end());
   if (steps_.empty()) return space_.unmeasured_profile();
   const std::size_t first = steps_.size() > 1 ? 1 : 0;
   const auto median_over_steps = [&](auto seconds_of_step) {
@@ -75,10 +76,11 @@ Profile StepProfiler::result() {
   });
   for (const std::size_t i : parameters) {
     const FlatParameter& parameter = space_.parameters()[i];
-    profile.gradients.push_back(
-        {parameter.name, static_cast<int>(i), parameter.tensor.numel(),
-         order[i] < 0 ? profile.backward_s : median_over_steps([&](const Step& s) { return since(s.backward, s.ready[i]); }),
-         median_over_steps([&](const Step& s) { return since(s.forward, s.needed[i]); })});
+    profile.gradients.push_back({parameter.name, static_cast<int>(i), parameter.tensor.numel(),
+                                 order[i] < 0 ? profile.backward_s : median_over_steps([&](const Step& s) {
+                                   return since(s.backward, s.ready[i]);
+                                 }),
+                                 median_over_steps([&](const Step& s) { return since(s.forward, s.needed[i]); })});
   }
   link_.forget_marks();
   return profile;

@@ -44,7 +44,8 @@ LinkCost fit_link_cost(std::vector<LinkSample> samples) {
 void to_json(nlohmann::json& json, const LinkCost& cost) {
   json = {{"startup_s", cost.startup_s}, {"per_byte_s", cost.per_byte_s}, {"residual", cost.residual}};
   json["samples"] = nlohmann::json::array();
-  for (const LinkSample& sample : cost.samples) json["samples"].push_back({{"bytes", sample.bytes}, {"seconds", sample.seconds}});
+  for (const LinkSample& sample : cost.samples)
+    json["samples"].push_back({{"bytes", sample.bytes}, {"seconds", sample.seconds}});
 }
 
 void from_json(const nlohmann::json& json, LinkCost& cost) {

@@ -14,11 +14,43 @@ namespace {
 
 int64_t padded(int64_t elements) { return (elements + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
 
-const char* word(StartsWhen starts) { return starts == StartsWhen::gradients_ready ? "gradients_ready" : "backward_done"; }
+const char* word(StartsWhen starts) {
+  return starts == StartsWhen::gradients_ready ? "gradients_ready" : "backward_done";
+}
+const char* word(Barrier barrier) { return barrier == Barrier::optimizer_step ? "optimizer_step" : "next_forward"; }
 
-auto fields(const Transfer& t) { return std::tie(t.name, t.operation, t.starts, t.begin, t.end); }
+/// The value among `all` whose word is `text`.
+template <typename Value>
+Value from_word(const nlohmann::json& text, std::initializer_list<Value> all) {
+  for (const Value value : all)
+    if (text == word(value)) return value;
+  throw Error("unknown word {} in a plan", text.dump());
+}
+
+auto fields(const Transfer& t) { return std::tie(t.name, t.operation, t.starts, t.after, t.begin, t.end); }
 auto fields(const GradientSlot& s) { return std::tie(s.name, s.parameter, s.begin, s.elements); }
-auto fields(const Plan& p) { return std::tie(p.strategy, p.ranks, p.elements, p.slots, p.transfers); }
+auto fields(const Plan& p) {
+  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.elements, p.slots, p.transfers);
+}
+
+/// Throws unless the transfers among `plan`'s that `counts` tells apart cover the flat space exactly once.
+template <typename Predicate>
+void check_cover(const Plan& plan, const char* what, Predicate counts) {
+  std::vector<const Transfer*> by_place;
+  for (const Transfer& transfer : plan.transfers)
+    if (counts(transfer)) by_place.push_back(&transfer);
+  std::sort(by_place.begin(), by_place.end(), [](const Transfer* a, const Transfer* b) { return a->begin < b->begin; });
+  int64_t covered = 0;
+  for (const Transfer* transfer : by_place) {
+    if (transfer->begin != covered || transfer->end < transfer->begin)
+      throw Error("the plan of strategy '{}' is not sound: {} '{}' covers [{}, {}) where [{}, …) was due",
+                  plan.strategy, what, transfer->name, transfer->begin, transfer->end, covered);
+    covered = transfer->end;
+  }
+  if (covered != plan.elements)
+    throw Error("the plan of strategy '{}' is not sound: {}s cover {} of {} elements", plan.strategy, what, covered,
+                plan.elements);
+}
 
 }  // namespace
 
@@ -37,34 +69,72 @@ Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks) 
   return plan;
 }
 
-void add_transfer(Plan& plan, std::size_t first_slot, std::size_t last_slot, StartsWhen starts) {
+Transfer transfer_over(const Plan& plan, std::size_t first_slot, std::size_t last_slot) {
   const GradientSlot& first = plan.slots.at(first_slot);
   const GradientSlot& last = plan.slots.at(last_slot);
   Transfer transfer;
   transfer.name = first_slot == last_slot ? first.name : fmt::format("{} … {}", first.name, last.name);
-  transfer.starts = starts;
   transfer.begin = first.begin;
   transfer.end = last.begin + padded(last.elements);
-  plan.transfers.push_back(transfer);
+  return transfer;
+}
+
+void add_transfer(Plan& plan, std::size_t first_slot, std::size_t last_slot, StartsWhen starts) {
+  plan.transfers.push_back(transfer_over(plan, first_slot, last_slot));
+  plan.transfers.back().starts = starts;
+}
+
+const char* word(Operation operation) {
+  switch (operation) {
+    case Operation::all_reduce:
+      return "all_reduce";
+    case Operation::reduce_scatter:
+      return "reduce_scatter";
+    case Operation::all_gather:
+      return "all_gather";
+  }
+  return "?";
+}
+
+std::vector<std::size_t> shares(const Transfer& transfer, int ranks) {
+  std::vector<std::size_t> counts;
+  const int64_t lines = padded(transfer.elements()) / kSlotAlignment;
+  int64_t begin = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int64_t end = std::min(transfer.elements(), lines * (rank + 1) / ranks * kSlotAlignment);
+    counts.push_back(static_cast<std::size_t>(end - begin));
+    begin = end;
+  }
+  return counts;
 }
 
 void check_plan(const Plan& plan) {
-  std::vector<const Transfer*> by_place;
-  for (const Transfer& transfer : plan.transfers) by_place.push_back(&transfer);
-  std::sort(by_place.begin(), by_place.end(), [](const Transfer* a, const Transfer* b) { return a->begin < b->begin; });
-  int64_t covered = 0;
-  for (const Transfer* transfer : by_place) {
-    if (transfer->begin != covered || transfer->end < transfer->begin)
-      throw Error("the plan of strategy '{}' is not sound: transfer '{}' covers [{}, {}) where [{}, …) was due",
-                  plan.strategy, transfer->name, transfer->begin, transfer->end, covered);
-    covered = transfer->end;
+  check_cover(plan, "transfer", [](const Transfer& t) { return t.operation != Operation::all_gather; });
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const Transfer& transfer = plan.transfers[i];
+    const auto refuse = [&](const char* why) {
+      throw Error("the plan of strategy '{}' is not sound: {} {} '{}' {}", plan.strategy, word(transfer.operation), i,
+                  transfer.name, why);
+    };
+    if (transfer.after >= static_cast<int>(i)) refuse("waits for a transfer that comes later");
+    if (transfer.operation == Operation::all_gather) {
+      if (transfer.after < 0) refuse("waits for no reduce_scatter");
+      const Transfer& first = plan.transfers[static_cast<std::size_t>(transfer.after)];
+      if (first.operation != Operation::reduce_scatter || first.begin != transfer.begin || first.end != transfer.end)
+        refuse("does not fit the transfer that it waits for");
+    }
   }
-  if (covered != plan.elements)
-    throw Error("the plan of strategy '{}' is not sound: it covers {} of {} elements", plan.strategy, covered, plan.elements);
+  if (std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                  [](const Transfer& t) { return t.operation == Operation::reduce_scatter; }))
+    check_cover(plan, "final transfer", [](const Transfer& t) { return t.operation != Operation::reduce_scatter; });
 }
 
 void to_json(nlohmann::json& json, const Plan& plan) {
-  json = {{"strategy", plan.strategy}, {"ranks", plan.ranks}, {"elements", plan.elements}};
+  json = {{"strategy", plan.strategy},
+          {"ranks", plan.ranks},
+          {"barrier", word(plan.barrier)},
+          {"sharded_optimizer", plan.sharded_optimizer},
+          {"elements", plan.elements}};
   json["slots"] = nlohmann::json::array();
   for (const GradientSlot& slot : plan.slots)
     json["slots"].push_back(
@@ -72,8 +142,9 @@ void to_json(nlohmann::json& json, const Plan& plan) {
   json["transfers"] = nlohmann::json::array();
   for (const Transfer& transfer : plan.transfers)
     json["transfers"].push_back({{"name", transfer.name},
-                                 {"operation", "all_reduce"},
+                                 {"operation", word(transfer.operation)},
                                  {"starts", word(transfer.starts)},
+                                 {"after", transfer.after},
                                  {"begin", transfer.begin},
                                  {"end", transfer.end}});
 }
@@ -82,14 +153,18 @@ void from_json(const nlohmann::json& json, Plan& plan) {
   plan = {};
   json.at("strategy").get_to(plan.strategy);
   json.at("ranks").get_to(plan.ranks);
+  plan.barrier = from_word(json.at("barrier"), {Barrier::optimizer_step, Barrier::next_forward});
+  json.at("sharded_optimizer").get_to(plan.sharded_optimizer);
   json.at("elements").get_to(plan.elements);
   for (const nlohmann::json& slot : json.at("slots"))
     plan.slots.push_back({slot.at("name"), slot.at("parameter"), slot.at("begin"), slot.at("elements")});
   for (const nlohmann::json& entry : json.at("transfers")) {
     Transfer transfer;
     entry.at("name").get_to(transfer.name);
-    if (entry.at("operation") != "all_reduce") throw Error("unknown operation {} in a plan", entry.at("operation").dump());
-    if (entry.at("starts") == word(StartsWhen::backward_done)) transfer.starts = StartsWhen::backward_done;
+    transfer.operation =
+        from_word(entry.at("operation"), {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather});
+    transfer.starts = from_word(entry.at("starts"), {StartsWhen::gradients_ready, StartsWhen::backward_done});
+    entry.at("after").get_to(transfer.after);
     entry.at("begin").get_to(transfer.begin);
     entry.at("end").get_to(transfer.end);
     plan.transfers.push_back(transfer);
@@ -97,13 +172,19 @@ void from_json(const nlohmann::json& json, Plan& plan) {
 }
 
 std::string describe(const Plan& plan) {
-  std::string text = fmt::format("plan '{}': {} gradients, {} in {} transfers, {} ranks\n", plan.strategy, plan.slots.size(),
-                                 readable_bytes(static_cast<uint64_t>(plan.elements) * 4), plan.transfers.size(), plan.ranks);
+  std::string text =
+      fmt::format("plan '{}': {} gradients, {} in {} transfers, {} ranks; {}{}\n", plan.strategy, plan.slots.size(),
+                  readable_bytes(static_cast<uint64_t>(plan.elements) * 4), plan.transfers.size(), plan.ranks,
+                  plan.barrier == Barrier::optimizer_step ? "the optimizer steps when all are done"
+                                                          : "each layer's next forward waits for its own",
+                  plan.sharded_optimizer ? "; each rank keeps a share of the optimizer's state" : "");
+  text += fmt::format("  {:>4}  {:<14}  {:>10}  {:<24}  {}\n", "#", "operation", "size", "starts", "gradients");
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& transfer = plan.transfers[i];
-    text += fmt::format("  {:>4}  {:>10}  all_reduce  {:<16}  {}\n", i,
-                        readable_bytes(static_cast<uint64_t>(transfer.elements()) * 4),
-                        transfer.starts == StartsWhen::gradients_ready ? "when ready" : "after backward", transfer.name);
+    std::string starts = transfer.starts == StartsWhen::gradients_ready ? "when ready" : "after backward";
+    if (transfer.after >= 0) starts += fmt::format(", after #{}", transfer.after);
+    text += fmt::format("  {:>4}  {:<14}  {:>10}  {:<24}  {}\n", i, word(transfer.operation),
+                        readable_bytes(static_cast<uint64_t>(transfer.elements()) * 4), starts, transfer.name);
   }
   return text;
 }

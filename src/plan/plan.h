@@ -9,7 +9,7 @@
 
 namespace tutti {
 
-enum class Operation { all_reduce };
+enum class Operation { all_reduce, reduce_scatter, all_gather };
 
 /// When a transfer may start.
 enum class StartsWhen {
@@ -22,6 +22,7 @@ struct Transfer {
   std::string name;  // "fc2.bias … conv2.weight": for people
   Operation operation = Operation::all_reduce;
   StartsWhen starts = StartsWhen::gradients_ready;
+  int after = -1;     // the transfer that must be done before: an all_gather's reduce_scatter; -1: none
   int64_t begin = 0;  // elements of the flat space
   int64_t end = 0;
 
@@ -42,11 +43,21 @@ struct GradientSlot {
 /// Slots start on cache lines, so that slices of neighbours never share one.
 constexpr int64_t kSlotAlignment = 16;
 
+/// What waits for a step's transfers.
+enum class Barrier {
+  optimizer_step,  // all of them, then one update of everything
+  next_forward,    // a slice is updated when its own last transfer is done; a layer's forward waits for its own slices
+};
+
 /// How the gradients of every step travel: the order of the transfers is the order in which every rank issues them.
 /// `slots` lie in the order in which backward produces gradients, so merging tensors is choosing a longer slice.
 struct Plan {
   std::string strategy;
   int ranks = 1;
+  Barrier barrier = Barrier::optimizer_step;
+  /// Each rank keeps the optimizer's state of its share of every reduce_scatter alone, updates that, and all_gather
+  /// carries the new parameters instead of the gradients.
+  bool sharded_optimizer = false;
   int64_t elements = 0;  // length of the flat space, padding included
   std::vector<GradientSlot> slots;
   std::vector<Transfer> transfers;
@@ -57,10 +68,18 @@ struct Plan {
 /// A plan without transfers: the slots in the profile's order.
 Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks);
 
-/// Appends a transfer over the slots [first_slot, last_slot], padding included.
+/// A transfer over the slots [first_slot, last_slot], padding included.
+Transfer transfer_over(const Plan& plan, std::size_t first_slot, std::size_t last_slot);
+/// Appends such a transfer.
 void add_transfer(Plan& plan, std::size_t first_slot, std::size_t last_slot, StartsWhen starts);
 
-/// Throws Error unless the transfers cover the flat space exactly once.
+const char* word(Operation operation);
+
+/// The elements that rank `rank` owns of a reduce_scatter or all_gather: as even as possible, cut at cache lines.
+std::vector<std::size_t> shares(const Transfer& transfer, int ranks);
+
+/// Throws Error unless the plan can be run: all_reduces and reduce_scatters cover the flat space exactly once, each
+/// reduce_scatter has its all_gather, and nothing waits for what comes later.
 void check_plan(const Plan& plan);
 
 void to_json(nlohmann::json& json, const Plan& plan);

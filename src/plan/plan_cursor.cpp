@@ -2,14 +2,15 @@
 
 namespace tutti {
 
-PlanCursor::PlanCursor(const Plan& plan) : plan_(&plan), transfers_of_slot_(plan.slots.size()), slots_of_transfer_(plan.transfers.size()) {
+PlanCursor::PlanCursor(const Plan& plan)
+    : plan_(&plan), transfers_of_slot_(plan.slots.size()), slots_of_transfer_(plan.transfers.size()) {
   for (std::size_t t = 0; t < plan.transfers.size(); ++t) {
     const Transfer& transfer = plan.transfers[t];
     for (std::size_t s = 0; s < plan.slots.size(); ++s) {
       const GradientSlot& slot = plan.slots[s];
       if (slot.begin < transfer.end && transfer.begin < slot.begin + slot.elements) {
         transfers_of_slot_[s].push_back(t);
-        ++slots_of_transfer_[t];
+        slots_of_transfer_[t].push_back(s);
       }
     }
   }
@@ -18,9 +19,13 @@ PlanCursor::PlanCursor(const Plan& plan) : plan_(&plan), transfers_of_slot_(plan
 
 void PlanCursor::begin_step() {
   ready_.assign(plan_->slots.size(), false);
-  missing_ = slots_of_transfer_;
+  missing_.clear();
+  for (const auto& slots : slots_of_transfer_) missing_.push_back(slots.size());
+  unfinished_.clear();
+  for (const auto& transfers : transfers_of_slot_) unfinished_.push_back(transfers.size());
+  done_.assign(plan_->transfers.size(), false);
   next_ = 0;
-  done_ = 0;
+  done_count_ = 0;
   backward_done_ = false;
 }
 
@@ -33,6 +38,8 @@ void PlanCursor::gradient_ready(std::size_t slot) {
 void PlanCursor::backward_done() { backward_done_ = true; }
 
 bool PlanCursor::may_start(std::size_t transfer) const {
+  const int before = plan_->transfers[transfer].after;
+  if (before >= 0 && !done_[static_cast<std::size_t>(before)]) return false;
   if (backward_done_) return true;
   return plan_->transfers[transfer].starts == StartsWhen::gradients_ready && missing_[transfer] == 0;
 }
@@ -44,6 +51,10 @@ std::optional<std::size_t> PlanCursor::start_next() {
   return next_++;
 }
 
-void PlanCursor::transfer_done(std::size_t) { ++done_; }
+void PlanCursor::transfer_done(std::size_t transfer) {
+  done_[transfer] = true;
+  ++done_count_;
+  for (const std::size_t slot : slots_of_transfer_[transfer]) --unfinished_[slot];
+}
 
 }  // namespace tutti

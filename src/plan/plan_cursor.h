@@ -26,18 +26,21 @@ class PlanCursor {
   bool is_backward_done() const { return backward_done_; }
   bool has_gradient(std::size_t slot) const { return ready_[slot]; }
   /// All transfers are done: the optimizer may step.
-  bool is_step_synchronized() const { return done_ == plan_->transfers.size(); }
+  bool is_step_synchronized() const { return done_count_ == plan_->transfers.size(); }
+  /// All transfers of this slot are done: under Barrier::next_forward its layer may run.
+  bool is_slot_synchronized(std::size_t slot) const { return unfinished_[slot] == 0; }
 
  private:
   bool may_start(std::size_t transfer) const;
 
   const Plan* plan_;
-  std::vector<std::vector<std::size_t>> transfers_of_slot_;
-  std::vector<std::size_t> slots_of_transfer_;  // how many
-  std::vector<bool> ready_;                     // by slot
-  std::vector<std::size_t> missing_;            // by transfer: gradients not there yet
+  std::vector<std::vector<std::size_t>> transfers_of_slot_, slots_of_transfer_;
+  std::vector<bool> ready_;              // by slot
+  std::vector<std::size_t> missing_;     // by transfer: gradients not there yet
+  std::vector<std::size_t> unfinished_;  // by slot: transfers not done yet
+  std::vector<bool> done_;               // by transfer
   std::size_t next_ = 0;
-  std::size_t done_ = 0;
+  std::size_t done_count_ = 0;
   bool backward_done_ = false;
 };
 

@@ -19,8 +19,8 @@ void from_json(const nlohmann::json& json, Profile& profile) {
   json.at("forward_s").get_to(profile.forward_s);
   json.at("backward_s").get_to(profile.backward_s);
   for (const nlohmann::json& entry : json.at("gradients"))
-    profile.gradients.push_back({entry.at("name"), entry.at("parameter"), entry.at("elements"), entry.at("ready_s"),
-                                 entry.at("needed_s")});
+    profile.gradients.push_back(
+        {entry.at("name"), entry.at("parameter"), entry.at("elements"), entry.at("ready_s"), entry.at("needed_s")});
 }
 
 }  // namespace tutti

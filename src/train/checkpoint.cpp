@@ -21,7 +21,7 @@ struct TypeName {
   torch::ScalarType type;
   const char* name;
 };
-constexpr TypeName kTypeNames[] = {{torch::kFloat32, "F32"},  {torch::kFloat64, "F64"}, {torch::kFloat16, "F16"},
+constexpr TypeName kTypeNames[] = {{torch::kFloat32, "F32"},   {torch::kFloat64, "F64"}, {torch::kFloat16, "F16"},
                                    {torch::kBFloat16, "BF16"}, {torch::kInt64, "I64"},   {torch::kInt32, "I32"},
                                    {torch::kUInt8, "U8"},      {torch::kInt8, "I8"},     {torch::kBool, "BOOL"}};
 
@@ -37,12 +37,11 @@ torch::ScalarType type_of(const std::string& name) {
   throw Error("tensors of type {} cannot be loaded", name);
 }
 
-using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
-
 /// Parameters, then buffers; on the CPU and contiguous when `copy`, else the model's own.
 NamedTensors tensors_of(const torch::nn::Module& model, bool copy) {
   NamedTensors tensors;
-  for (const auto& parameter : model.named_parameters()) tensors.emplace_back(parameter.key(), parameter.value().detach());
+  for (const auto& parameter : model.named_parameters())
+    tensors.emplace_back(parameter.key(), parameter.value().detach());
   for (const auto& buffer : model.named_buffers()) tensors.emplace_back(buffer.key(), buffer.value().detach());
   if (copy)
     for (auto& [name, tensor] : tensors) tensor = tensor.to(torch::kCPU).contiguous();
@@ -75,7 +74,8 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
 
 }  // namespace
 
-fs::path save_checkpoint(const fs::path& checkpoints_folder, Model& model, const Engine& engine, const Progress& progress,
+fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model, const NamedTensors& optimizer_state,
+                         const std::vector<int64_t>& first_updates, const Progress& progress,
                          const nlohmann::json& options, int64_t keep) {
   const fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
   const fs::path temporary = checkpoints_folder / fmt::format("writing-step-{:010}", progress.step);
@@ -87,10 +87,10 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, Model& model, const
                             {"step", progress.step},
                             {"epoch", progress.epoch},
                             {"samples_in_epoch", progress.samples_in_epoch},
-                            {"first_updates", engine.first_updates()},
+                            {"first_updates", first_updates},
                             {"options", options}};
     state["sha256"][kWeightsFile] = write_tensors(temporary / kWeightsFile, tensors_of(model, true));
-    state["sha256"][kOptimizerFile] = write_tensors(temporary / kOptimizerFile, engine.optimizer_state());
+    state["sha256"][kOptimizerFile] = write_tensors(temporary / kOptimizerFile, optimizer_state);
     write_file_atomically(temporary / kStateFile, state.dump(1) + "\n");
     fs::remove_all(folder, ignored);
     fs::rename(temporary, folder);
@@ -110,9 +110,10 @@ fs::path find_checkpoint(const std::string& resume, const fs::path& runs_folder)
     const auto found = checkpoints_in(place / "checkpoints");
     if (!found.empty()) return found.back();
   }
-  throw Error("no checkpoint at '{}': looked for {}, and for checkpoints/step-* in it and in {}.\n"
-              "Give --resume a run's name, its folder or a checkpoint's folder; --checkpoint-steps N makes checkpoints.",
-              resume, (fs::path(resume) / kStateFile).string(), (runs_folder / resume).string());
+  throw Error(
+      "no checkpoint at '{}': looked for {}, and for checkpoints/step-* in it and in {}.\n"
+      "Give --resume a run's name, its folder or a checkpoint's folder; --checkpoint-steps N makes checkpoints.",
+      resume, (fs::path(resume) / kStateFile).string(), (runs_folder / resume).string());
 }
 
 Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
@@ -120,7 +121,8 @@ Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
     try {
       state_ = nlohmann::json::parse(read_file(folder / kStateFile));
       if (state_.at("format") != kFormat)
-        throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(), state_.at("format").dump(), kFormat);
+        throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
+                    state_.at("format").dump(), kFormat);
       progress();
       state_.at("options");
     } catch (const nlohmann::json::exception& error) {
@@ -134,20 +136,22 @@ Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
         throw Error("{} has SHA-256 {}, but {} was written", (folder / file).string(), read->sha256(), expected);
     }
   } catch (const std::exception& error) {
-    throw Error("the checkpoint {} is damaged: {}.\nResume from another one (checkpoints/step-* of the run), or start anew.",
-                folder.string(), error.what());
+    throw Error(
+        "the checkpoint {} is damaged: {}.\nResume from another one (checkpoints/step-* of the run), or start anew.",
+        folder.string(), error.what());
   }
 }
 
 Progress Checkpoint::progress() const {
-  return {state_.at("step").get<int64_t>(), state_.at("epoch").get<int64_t>(), state_.at("samples_in_epoch").get<int64_t>()};
+  return {state_.at("step").get<int64_t>(), state_.at("epoch").get<int64_t>(),
+          state_.at("samples_in_epoch").get<int64_t>()};
 }
 
 void Checkpoint::load_weights(Model& model) const {
   const std::string owner = options().value("model", "unknown");
   const auto refuse = [&](const std::string& difference) {
-    throw Error("the checkpoint {} belongs to another model: it was made by '{}', this is '{}' ({})", folder_.string(), owner,
-                model.model_name(), difference);
+    throw Error("the checkpoint {} belongs to another model: it was made by '{}', this is '{}' ({})", folder_.string(),
+                owner, model.model_name(), difference);
   };
   const NamedTensors tensors = tensors_of(model, false);
   for (const auto& [name, tensor] : tensors) {
@@ -168,8 +172,10 @@ void Checkpoint::restore(Engine& engine) const {
   engine.restore(progress().step, state_.at("first_updates").get<std::vector<int64_t>>(), [&](const std::string& name) {
     const NamedArray* array = optimizer_->find(name);
     if (array == nullptr)
-      throw Error("the checkpoint {} was made with optimizer '{}' and has no '{}': resume with the same --optimizer and --momentum",
-                  folder_.string(), options().value("optimizer", "unknown"), name);
+      throw Error(
+          "the checkpoint {} was made with optimizer '{}' and has no '{}': resume with the same --optimizer and "
+          "--momentum",
+          folder_.string(), options().value("optimizer", "unknown"), name);
     return tensor_of(*array);
   });
 }

@@ -12,6 +12,8 @@
 
 namespace tutti {
 
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
 /// How far training has come.
 struct Progress {
   int64_t step = 0;              // done, over all epochs
@@ -19,13 +21,16 @@ struct Progress {
   int64_t samples_in_epoch = 0;  // of that epoch's order, already trained on by all ranks together
 };
 
-/// A checkpoint is a folder: model.safetensors (weights and buffers), optimizer.safetensors, state.json (progress, options,
-/// seed, checksums of the other two). Randomness is derived from seed, step and rank, so the seed is all there is to keep.
-/// The folder appears under its name only when everything in it is on the disk. Returns its path. For one rank.
-std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder, Model& model, const Engine& engine,
+/// A checkpoint is a folder: model.safetensors (weights and buffers), optimizer.safetensors, state.json (progress,
+/// options, seed, checksums of the other two). Randomness is derived from seed, step and rank, so the seed is all there
+/// is to keep. `optimizer_state` and `first_updates` are the engine's. The folder appears under its name only when
+/// everything in it is on the disk. Returns its path. For one rank.
+std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder, const Model& model,
+                                      const NamedTensors& optimizer_state, const std::vector<int64_t>& first_updates,
                                       const Progress& progress, const nlohmann::json& options, int64_t keep);
 
-/// `resume` names a checkpoint folder, a run folder or a run in `runs_folder`; the newest checkpoint there. Throws Error.
+/// `resume` names a checkpoint folder, a run folder or a run in `runs_folder`; the newest checkpoint there. Throws
+/// Error.
 std::filesystem::path find_checkpoint(const std::string& resume, const std::filesystem::path& runs_folder);
 
 /// A checkpoint that was read and found whole.

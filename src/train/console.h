@@ -6,7 +6,8 @@
 
 namespace tutti {
 
-/// What a person sees of a run: lines, and on a terminal a progress line that is rewritten in place. Only one rank speaks.
+/// What a person sees of a run: lines, and on a terminal a progress line that is rewritten in place. Only one rank
+/// speaks.
 class Console {
  public:
   explicit Console(bool speaks);

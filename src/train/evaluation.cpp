@@ -16,8 +16,8 @@ Batch to_device(const Batch& batch, torch::Device device) {
   return moved;
 }
 
-EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm, const EvalOptions& options,
-                    const std::function<void(int64_t, int64_t)>& progress) {
+EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
+                    const EvalOptions& options, const std::function<void(int64_t, int64_t)>& progress) {
   Sampler sampler(data->size(), /*seed=*/0, options.batch, comm.size(), /*shuffle=*/false);
   sampler.begin_epoch(0);
   std::vector<std::vector<int64_t>> batches;

@@ -30,6 +30,9 @@ void check_options(const TrainOptions& options) {
   check_name("device", options.device, {"auto", "cpu", "cuda"});
   check_name("precision", options.precision, {"fp32", "bf16"});
   check_name("transport", options.transport, {"shm"});
+  check_name("wire format", options.engine.wire, wire_names());
+  at_least("--link-startup-us", options.link_startup_us, 0);
+  at_least("--link-gbps", options.link_gbps, 0);
   at_least("--epochs", static_cast<double>(options.epochs), 1);
   at_least("--steps", static_cast<double>(options.steps), 0);
   at_least("--batch", static_cast<double>(options.batch), 1);
@@ -84,7 +87,14 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"strategy", options.engine.strategy},
           {"bucket_bytes", options.engine.strategy_options.bucket_bytes},
           {"first_bucket_bytes", options.engine.strategy_options.first_bucket_bytes},
+          {"fusion_bytes", options.engine.strategy_options.fusion_bytes},
+          {"fusion_cycle_s", options.engine.strategy_options.fusion_cycle_s},
+          {"partition_bytes", options.engine.strategy_options.partition_bytes},
+          {"credit_bytes", options.engine.strategy_options.credit_bytes},
+          {"wire", options.engine.wire},
           {"transport", options.transport},
+          {"link_startup_us", options.link_startup_us},
+          {"link_gbps", options.link_gbps},
           {"device", options.device},
           {"precision", options.precision},
           {"deterministic", options.deterministic},

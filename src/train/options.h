@@ -32,8 +32,10 @@ struct TrainOptions {
   std::string precision = "fp32";  // fp32, bf16
   bool deterministic = false;      // cuda: only kernels that give the same bits every time
   std::string transport = "shm";
-  int threads = 1;  // per rank
-  int workers = 1;  // loader threads per rank
+  double link_startup_us = 0;  // with link_gbps: pretend slower links, for experiments
+  double link_gbps = 0;        // 0: as fast as they are
+  int threads = 1;             // per rank
+  int workers = 1;             // loader threads per rank
   int prefetch = 4;
 
   std::string runs_folder = "runs";

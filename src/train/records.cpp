@@ -37,7 +37,8 @@ RecordFile::RecordFile(const std::filesystem::path& path)
   if (file_ < 0) throw Error("cannot open the record file {}: {}", path.string(), std::strerror(errno));
 }
 
-RecordFile::RecordFile(RecordFile&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
+RecordFile::RecordFile(RecordFile&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
 
 RecordFile& RecordFile::operator=(RecordFile&& other) noexcept {
   std::swap(path_, other.path_);
@@ -65,14 +66,10 @@ void RecordFile::add(const std::string& kind, nlohmann::json record) {
 }
 
 nlohmann::json describe_environment() {
-  return {{"tutti", build_version()},
-          {"commit", build_commit()},
-          {"build", build_type()},
-          {"compiler", build_compiler()},
-          {"libtorch", TORCH_VERSION},
-          {"host", host_name()},
-          {"cpu", cpu_model()},
-          {"cores", std::thread::hardware_concurrency()}};
+  return {{"tutti", build_version()},  {"commit", build_commit()},
+          {"build", build_type()},     {"compiler", build_compiler()},
+          {"libtorch", TORCH_VERSION}, {"host", host_name()},
+          {"cpu", cpu_model()},        {"cores", std::thread::hardware_concurrency()}};
 }
 
 }  // namespace tutti

@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
+#include "comm/limited.h"
 #include "comm/shm/shm.h"
 #include "data/loader.h"
 #include "data/sampler.h"
@@ -38,14 +39,14 @@ constexpr int64_t kWarmUpSteps = 10;
 torch::Device choose_device(const std::string& wanted, int local_rank) {
   const bool available = torch::cuda::is_available();
   if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
-  if (!available)
-    throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
+  if (!available) throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
 }
 
 /// All randomness of a step comes from here, so a resumed run continues with the same numbers.
 uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
-  uint64_t x = seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(step) * 0xbf58476d1ce4e5b9 + static_cast<uint64_t>(rank);
+  uint64_t x =
+      seed * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(step) * 0xbf58476d1ce4e5b9 + static_cast<uint64_t>(rank);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
@@ -174,8 +175,8 @@ void Trainer::open_run_folder() {
     }
     run_folder_ = fs::path(options_.runs_folder) / name;
     if (!options_.name.empty() && !resumed_ && fs::exists(run_folder_ / "records.jsonl"))
-      throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}", run_folder_.string(),
-                       options_.name);
+      throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}",
+                       run_folder_.string(), options_.name);
     for (int again = 2; options_.name.empty() && fs::exists(run_folder_); ++again)
       run_folder_ = fs::path(options_.runs_folder) / fmt::format("{}-{}", name, again);
   }
@@ -204,7 +205,8 @@ void Trainer::set_up() {
   model_->to(device_);
   model_->train();
 
-  sampler_ = std::make_unique<Sampler>(data_.train->size(), options_.seed, options_.batch * options_.accumulate, comm_.size());
+  sampler_ =
+      std::make_unique<Sampler>(data_.train->size(), options_.seed, options_.batch * options_.accumulate, comm_.size());
   sampler_->begin_epoch(0);
   steps_per_epoch_ = sampler_->steps();
   total_steps_ = options_.steps > 0 ? options_.steps : options_.epochs * steps_per_epoch_;
@@ -218,27 +220,35 @@ void Trainer::set_up() {
 
 void Trainer::run() {
   together(comm_, [this] { set_up(); });
-  const c10::OptionalDeviceGuard device_guard = device_.is_cuda() ? c10::OptionalDeviceGuard(device_) : c10::OptionalDeviceGuard();
+  const c10::OptionalDeviceGuard device_guard =
+      device_.is_cuda() ? c10::OptionalDeviceGuard(device_) : c10::OptionalDeviceGuard();
   engine_ = std::make_unique<Engine>(*model_, comm_, options_.engine);
   together(comm_, [this] {
     if (resumed_) resumed_->restore(*engine_);
   });
 
-  const int64_t parameters = std::accumulate(engine_->space().parameters().begin(), engine_->space().parameters().end(), int64_t{0},
-                                             [](int64_t sum, const FlatParameter& p) { return sum + p.tensor.numel(); });
-  records_.add("run", {{"config", config_}, {"environment", describe_environment()}, {"launcher", env_.launcher}, {"resumed_at_step", first_step_}});
-  console_.line(fmt::format("Training {} ({:.2f} M parameters) on {} ({} training samples, {} test samples)", options_.model,
-                            static_cast<double>(parameters) * 1e-6, options_.data.name, data_.train->size(), data_.test->size()));
-  console_.line(fmt::format("{} rank{} × batch {}{}, {} on {}, {} thread{} each; strategy {} over {}; {} steps; run {}", comm_.size(),
-                            comm_.size() == 1 ? "" : "s", options_.batch,
-                            options_.accumulate > 1 ? fmt::format(" × {}", options_.accumulate) : "", options_.engine.optimizer.name,
-                            device_.str(), options_.threads, options_.threads == 1 ? "" : "s", options_.engine.strategy,
-                            comm_.name(), total_steps_, run_folder_.string()));
+  const int64_t parameters =
+      std::accumulate(engine_->space().parameters().begin(), engine_->space().parameters().end(), int64_t{0},
+                      [](int64_t sum, const FlatParameter& p) { return sum + p.tensor.numel(); });
+  records_.add("run", {{"config", config_},
+                       {"environment", describe_environment()},
+                       {"launcher", env_.launcher},
+                       {"resumed_at_step", first_step_}});
+  console_.line(fmt::format("Training {} ({:.2f} M parameters) on {} ({} training samples, {} test samples)",
+                            options_.model, static_cast<double>(parameters) * 1e-6, options_.data.name,
+                            data_.train->size(), data_.test->size()));
+  console_.line(fmt::format("{} rank{} × batch {}{}, {} on {}, {} thread{} each; strategy {} over {}; {} steps; run {}",
+                            comm_.size(), comm_.size() == 1 ? "" : "s", options_.batch,
+                            options_.accumulate > 1 ? fmt::format(" × {}", options_.accumulate) : "",
+                            options_.engine.optimizer.name, device_.str(), options_.threads,
+                            options_.threads == 1 ? "" : "s", options_.engine.strategy, comm_.name(), total_steps_,
+                            run_folder_.string()));
   if (resumed_) {
     console_.line(fmt::format("Resumed at step {} from {}", first_step_, resumed_->folder().string()));
     for (const auto& [key, value] : config_.items())
       if (resumed_->options().contains(key) && resumed_->options()[key] != value && key != "epochs" && key != "steps")
-        console_.line(fmt::format("note: {} was {} when the checkpoint was made and is {} now", key, resumed_->options()[key].dump(), value.dump()));
+        console_.line(fmt::format("note: {} was {} when the checkpoint was made and is {} now", key,
+                                  resumed_->options()[key].dump(), value.dump()));
     resumed_.reset();
   }
 
@@ -260,13 +270,14 @@ double Trainer::learning_rate() const {
 void Trainer::train_epoch() {
   sampler_->begin_epoch(progress_.epoch, progress_.samples_in_epoch);
   const int64_t steps = std::min(sampler_->steps(), total_steps_ - progress_.step);
-  std::vector<std::vector<int64_t>> batches;                // this rank's micro-batches, one after the other
+  std::vector<std::vector<int64_t>> batches;  // this rank's micro-batches, one after the other
   std::vector<std::vector<int64_t>> micro_sizes(static_cast<std::size_t>(steps));  // by step
   for (int64_t step = 0; step < steps; ++step) {
     const std::vector<int64_t> mine = sampler_->indices(step, comm_.rank());
     for (std::size_t begin = 0; begin < mine.size(); begin += static_cast<std::size_t>(options_.batch)) {
       const std::size_t end = std::min(mine.size(), begin + static_cast<std::size_t>(options_.batch));
-      batches.emplace_back(mine.begin() + static_cast<std::ptrdiff_t>(begin), mine.begin() + static_cast<std::ptrdiff_t>(end));
+      batches.emplace_back(mine.begin() + static_cast<std::ptrdiff_t>(begin),
+                           mine.begin() + static_cast<std::ptrdiff_t>(end));
       micro_sizes[static_cast<std::size_t>(step)].push_back(static_cast<int64_t>(end - begin));
     }
   }
@@ -336,7 +347,8 @@ void Trainer::train_step(const std::vector<int64_t>& micro_sizes, int64_t global
       const Bf16Autocast autocast(options_.precision == "bf16");
       loss = model_->loss(batch);
     }
-    engine_->backward(loss, static_cast<double>(batch.size) / static_cast<double>(global_size), i + 1 == micro_sizes.size());
+    engine_->backward(loss, static_cast<double>(batch.size) / static_cast<double>(global_size),
+                      i + 1 == micro_sizes.size());
     loss_sum_.add_(loss.detach(), static_cast<double>(batch.size));
   }
   const StepTimes times = engine_->finish_step(rate);
@@ -349,19 +361,27 @@ void Trainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
   const double rate = static_cast<double>(log_samples_) / std::max(seconds, 1e-9);
   if (progress_.step % options_.log_every == 0) {
     console_.line(fmt::format("step {}: {:.1f} data/s", progress_.step, rate));
-    records_.add("progress", {{"step", progress_.step}, {"epoch", progress_.epoch}, {"data_per_s", rate}, {"lr", learning_rate()}});
+    records_.add("progress",
+                 {{"step", progress_.step}, {"epoch", progress_.epoch}, {"data_per_s", rate}, {"lr", learning_rate()}});
     log_time_ = Clock::now();
     log_samples_ = 0;
     return;
   }
-  const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds / static_cast<double>(std::max<int64_t>(1, progress_.step % options_.log_every));
-  console_.progress(fmt::format("epoch {}  step {}/{}  {:.0f} data/s  {} left", progress_.epoch + 1, step_in_epoch, steps_in_epoch, rate,
-                                readable_duration(left_s)));
+  const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds /
+                        static_cast<double>(std::max<int64_t>(1, progress_.step % options_.log_every));
+  console_.progress(fmt::format("epoch {}  step {}/{}  {:.0f} data/s  {} left", progress_.epoch + 1, step_in_epoch,
+                                steps_in_epoch, rate, readable_duration(left_s)));
 }
 
 void Trainer::record_plan() {
   if (!engine_->profile()) return;
-  records_.add("plan", {{"profile", *engine_->profile()}, {"plan", engine_->plan()}});
+  json record = {{"profile", *engine_->profile()}, {"plan", engine_->plan()}};
+  if (engine_->links()) record["links"] = *engine_->links();
+  if (!engine_->remark().empty()) {
+    console_.line("note: " + engine_->remark());
+    record["remark"] = engine_->remark();
+  }
+  records_.add("plan", std::move(record));
 }
 
 void Trainer::save_if_due() {
@@ -373,8 +393,9 @@ void Trainer::save_if_due() {
     due = due || by_clock != 0;
   }
   if (!due) return;
-  engine_->synchronize_buffers();
+  engine_->settle();
   checkpoint_time_ = Clock::now();
+  const auto optimizer_state = engine_->optimizer_state();  // all ranks have a part in it
   if (!is_first_) return;
   Progress progress = progress_;
   if (progress.samples_in_epoch >= data_.train->size()) {
@@ -382,15 +403,18 @@ void Trainer::save_if_due() {
     progress.samples_in_epoch = 0;
   }
   console_.progress(fmt::format("saving a checkpoint at step {}", progress.step));
-  const fs::path folder = save_checkpoint(run_folder_ / "checkpoints", *model_, *engine_, progress, config_, options_.keep_checkpoints);
-  records_.add("checkpoint", {{"step", progress.step}, {"folder", folder.string()}, {"seconds", seconds_since(checkpoint_time_)}});
+  const fs::path folder = save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state,
+                                          engine_->first_updates(), progress, config_, options_.keep_checkpoints);
+  records_.add("checkpoint",
+               {{"step", progress.step}, {"folder", folder.string()}, {"seconds", seconds_since(checkpoint_time_)}});
 }
 
 void Trainer::test() {
-  engine_->synchronize_buffers();
+  engine_->settle();
   const auto start = Clock::now();
-  last_test_ = evaluate(*model_, data_.test, comm_, {options_.eval_batch, options_.workers, options_.prefetch, device_},
-                        [this](int64_t done, int64_t all) { console_.progress(fmt::format("testing: {}/{} batches", done, all)); });
+  last_test_ = evaluate(
+      *model_, data_.test, comm_, {options_.eval_batch, options_.workers, options_.prefetch, device_},
+      [this](int64_t done, int64_t all) { console_.progress(fmt::format("testing: {}/{} batches", done, all)); });
   epoch_times_.test_s = seconds_since(start);
   tested_ = true;
 }
@@ -426,16 +450,20 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
   const double mean_loss = loss_sum / static_cast<double>(std::max<int64_t>(1, all_samples));
   const int64_t epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
   const double rate = static_cast<double>(all_samples) / std::max(train_s, 1e-9);
-  std::string line = fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)", epoch,
-                                 train_s, rate, mean_loss, largest(ranks, "comm_s"), largest(ranks, "comm_exposed_s"));
-  if (tested_) line += fmt::format(", test time {:.2f} s, test accuracy {:.4f}", largest(ranks, "test_s"), accuracy(last_test_));
+  std::string line =
+      fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)", epoch,
+                  train_s, rate, mean_loss, largest(ranks, "comm_s"), largest(ranks, "comm_exposed_s"));
+  if (tested_)
+    line += fmt::format(", test time {:.2f} s, test accuracy {:.4f}", largest(ranks, "test_s"), accuracy(last_test_));
   console_.line(line);
   if (ranks.size() > 1)
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-      console_.line(fmt::format("  rank {}: {} samples, training {:.2f} s, communication {:.2f} s ({:.2f} s exposed), data wait {:.2f} s, test {:.2f} s",
-                                rank, ranks[rank].at("samples").get<int64_t>(), ranks[rank].at("train_s").get<double>(),
-                                ranks[rank].at("comm_s").get<double>(), ranks[rank].at("comm_exposed_s").get<double>(),
-                                ranks[rank].at("data_wait_s").get<double>(), ranks[rank].at("test_s").get<double>()));
+      console_.line(
+          fmt::format("  rank {}: {} samples, training {:.2f} s, communication {:.2f} s ({:.2f} s exposed), data wait "
+                      "{:.2f} s, test {:.2f} s",
+                      rank, ranks[rank].at("samples").get<int64_t>(), ranks[rank].at("train_s").get<double>(),
+                      ranks[rank].at("comm_s").get<double>(), ranks[rank].at("comm_exposed_s").get<double>(),
+                      ranks[rank].at("data_wait_s").get<double>(), ranks[rank].at("test_s").get<double>()));
   json record = {{"epoch", epoch},          {"step", progress_.step}, {"train_s", train_s}, {"data_per_s", rate},
                  {"train_loss", mean_loss}, {"ranks", ranks},         {"step_s", step_s_}};
   if (tested_) {
@@ -448,7 +476,7 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
 }
 
 void Trainer::finish() {
-  engine_->synchronize_buffers();
+  engine_->settle();
   if (options_.evaluate && !tested_) {  // resumed at the very end
     epoch_times_ = {};
     test();
@@ -457,16 +485,20 @@ void Trainer::finish() {
   json mine = total_times_.describe();
   mine["weights_sha256"] = weights_sha256(*model_);
   mine["peak_rss_bytes"] = peak_rss_bytes();
+  mine["optimizer_state_bytes"] = engine_->optimizer_state_bytes();
   mine["steady_s"] = steady_s_;
   const std::vector<json> ranks = gather(mine);
   for (std::size_t rank = 1; rank < ranks.size(); ++rank)
     if (ranks[rank].at("weights_sha256") != ranks[0].at("weights_sha256"))
-      throw Error("rank {} ended with other weights than rank 0: do not use them, and please report this with {}", rank, records_.path().string());
+      throw Error("rank {} ended with other weights than rank 0: do not use them, and please report this with {}", rank,
+                  records_.path().string());
   if (!is_first_) return;
 
   const double train_s = largest(ranks, "train_s");
   const double steady_s = largest(ranks, "steady_s");
-  const auto per_second = [](int64_t samples, double seconds) { return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0; };
+  const auto per_second = [](int64_t samples, double seconds) {
+    return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0;
+  };
   json summary = {{"model", options_.model},
                   {"data", options_.data.name},
                   {"ranks", comm_.size()},
@@ -489,6 +521,7 @@ void Trainer::finish() {
                   {"test_s", largest(ranks, "test_s")},
                   {"weights_sha256", ranks[0].at("weights_sha256")},
                   {"peak_rss_bytes", static_cast<int64_t>(largest(ranks, "peak_rss_bytes"))},
+                  {"optimizer_state_bytes", static_cast<int64_t>(largest(ranks, "optimizer_state_bytes"))},
                   {"per_rank", ranks},
                   {"run_folder", run_folder_.string()},
                   {"config", config_},
@@ -497,14 +530,14 @@ void Trainer::finish() {
   save_weights(weights, *model_);
   records_.add("summary", summary);
   if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, summary.dump(1) + "\n");
-  std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_, train_s,
-                                 per_second(total_samples_, train_s));
+  std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,
+                                 train_s, per_second(total_samples_, train_s));
   if (tested_) line += fmt::format(", test accuracy {:.4f}", accuracy(last_test_));
   console_.line(line);
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
 }
 
-std::unique_ptr<Communicator> connect(const LaunchEnv& env) {
+std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
   if (env.nodes > 1 || env.local_size != env.size)
     throw UsageError("transport shm joins ranks of one machine, but this job has {} nodes: start it on one", env.nodes);
   ShmOptions shm;
@@ -512,14 +545,17 @@ std::unique_ptr<Communicator> connect(const LaunchEnv& env) {
   shm.size = env.size;
   shm.job = env.job;
   shm.progress_thread = false;  // the engine has a communication thread of its own
-  return make_shm_communicator(shm);
+  auto comm = make_shm_communicator(shm);
+  if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
+  return limit_links(std::move(comm), {std::chrono::nanoseconds(static_cast<int64_t>(options.link_startup_us * 1e3)),
+                                       options.link_gbps * 1e9 / 8});
 }
 
 }  // namespace
 
 void train(const TrainOptions& options, const LaunchEnv& env) {
   at::set_num_threads(options.threads);
-  const std::unique_ptr<Communicator> comm = connect(env);
+  const std::unique_ptr<Communicator> comm = connect(options, env);
   try {
     Trainer(options, env, *comm).run();
     comm->barrier()->wait();  // nobody leaves while others still need them

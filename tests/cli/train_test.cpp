@@ -31,10 +31,13 @@ class Train : public testing::Test {
 
   /// A run so small that it takes about a second, plus `arguments`.
   std::string command(const std::string& arguments) const {
-    return std::string(TUTTI_BINARY) + " train --train-size 300 --test-size 101 --batch 16 --steps 8 --threads 1 --device cpu --runs " +
+    return std::string(TUTTI_BINARY) +
+           " train --train-size 300 --test-size 101 --batch 16 --steps 8 --threads 1 --device cpu --runs " +
            (folder_ / "runs").string() + " " + arguments;
   }
-  CommandResult train(const std::string& arguments) const { return run_command("cd " + folder_.string() + " && " + command(arguments)); }
+  CommandResult train(const std::string& arguments) const {
+    return run_command("cd " + folder_.string() + " && " + command(arguments));
+  }
   json train_summary(const std::string& arguments) const {
     const fs::path file = folder_ / "summary.json";
     fs::remove(file);
@@ -63,8 +66,9 @@ void wait_for(const std::function<bool()>& condition) {
 
 TEST_F(Train, WritesASummaryRecordsAndWeights) {
   const json summary = train_summary("--ranks 2 --name first");
-  for (const char* key : {"model", "data", "ranks", "strategy", "transport", "device", "steps", "epochs", "samples_per_s", "train_s", "comm_s",
-                          "comm_exposed_s", "test_accuracy", "test_s", "weights_sha256", "peak_rss_bytes"})
+  for (const char* key :
+       {"model", "data", "ranks", "strategy", "transport", "device", "steps", "epochs", "samples_per_s", "train_s",
+        "comm_s", "comm_exposed_s", "test_accuracy", "test_s", "weights_sha256", "peak_rss_bytes"})
     EXPECT_TRUE(summary.contains(key)) << key;
   EXPECT_EQ(summary["ranks"], 2);
   EXPECT_EQ(summary["steps"], 8);
@@ -82,7 +86,8 @@ TEST_F(Train, WritesASummaryRecordsAndWeights) {
 TEST_F(Train, EndsWithTheSameWeightsUnderEveryStrategy) {
   const json bsp = train_summary("--ranks 2 --strategy bsp")["weights_sha256"];
   EXPECT_EQ(train_summary("--ranks 2 --strategy wfbp")["weights_sha256"], bsp);
-  EXPECT_EQ(train_summary("--ranks 2 --strategy buckets --bucket-mb 0.1 --first-bucket-mb 0.01")["weights_sha256"], bsp);
+  EXPECT_EQ(train_summary("--ranks 2 --strategy buckets --bucket-mb 0.1 --first-bucket-mb 0.01")["weights_sha256"],
+            bsp);
   EXPECT_NE(train_summary("--ranks 2 --strategy bsp --seed 2")["weights_sha256"], bsp);
 }
 
@@ -95,18 +100,25 @@ TEST_F(Train, CountsEverySampleOfAnUnevenLastBatchOnce) {
 }
 
 TEST_F(Train, ContinuesFromACheckpointToTheSameWeights) {
-  const json whole = train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3")["weights_sha256"];
+  const json whole =
+      train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3")["weights_sha256"];
   // Steps 1 to 6 of 14: what a run that was stopped there has left behind. 10 steps make an epoch, so it crosses one.
-  train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3 --name stopped --checkpoint-steps 6 --keep-checkpoints 9");
+  train_summary(
+      "--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3 --name stopped --checkpoint-steps 6 "
+      "--keep-checkpoints 9");
   fs::remove_all(folder_ / "runs/stopped/checkpoints/step-0000000012");
-  EXPECT_EQ(train_summary("--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3 --resume stopped")["weights_sha256"], whole);
+  EXPECT_EQ(
+      train_summary(
+          "--ranks 2 --steps 14 --optimizer adam --schedule cosine --warmup 3 --resume stopped")["weights_sha256"],
+      whole);
 }
 
 TEST_F(Train, ContinuesAfterKill9ToTheSameWeights) {
   const json whole = train_summary("--ranks 2 --steps 30")["weights_sha256"];
   const fs::path pid_file = folder_ / "pid", runs = folder_ / "runs";
   std::thread run([&] {
-    run_command("cd " + folder_.string() + " && echo $$ > pid && exec " + command("--ranks 2 --steps 100000 --name killed --checkpoint-steps 5"));
+    run_command("cd " + folder_.string() + " && echo $$ > pid && exec " +
+                command("--ranks 2 --steps 100000 --name killed --checkpoint-steps 5"));
   });
   wait_for([&] { return fs::exists(runs / "killed/checkpoints/step-0000000010"); });
   ASSERT_TRUE(fs::exists(runs / "killed/checkpoints")) << "the run made no checkpoint";
@@ -125,7 +137,8 @@ TEST_F(Train, EndsWithAMessageWhenARankIsKilled) {
   const fs::path pid_file = folder_ / "pid";
   CommandResult result;
   std::thread run([&] {
-    result = run_command("cd " + folder_.string() + " && echo $$ > pid && exec " + command("--ranks 3 --steps 100000 --name killed --checkpoint-steps 1"));
+    result = run_command("cd " + folder_.string() + " && echo $$ > pid && exec " +
+                         command("--ranks 3 --steps 100000 --name killed --checkpoint-steps 1"));
   });
   wait_for([&] { return fs::exists(folder_ / "runs/killed/checkpoints/step-0000000002"); });
   // The youngest child of the launcher is its last rank.
@@ -139,11 +152,12 @@ TEST_F(Train, EndsWithAMessageWhenARankIsKilled) {
 }
 
 TEST_F(Train, TakesItsPlaceFromATorchrunEnvironment) {
-  const std::string variables = "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 MASTER_ADDR=localhost MASTER_PORT=" + std::to_string(::getpid());
+  const std::string variables =
+      "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 MASTER_ADDR=localhost MASTER_PORT=" + std::to_string(::getpid());
   const json alone = train_summary("--ranks 2")["weights_sha256"];
   const CommandResult result =
-      run_command("cd " + folder_.string() + " && (RANK=1 LOCAL_RANK=1 " + variables + " " + command("") + " & RANK=0 LOCAL_RANK=0 " + variables +
-                  " " + command("--summary s.json") + "; wait)");
+      run_command("cd " + folder_.string() + " && (RANK=1 LOCAL_RANK=1 " + variables + " " + command("") +
+                  " & RANK=0 LOCAL_RANK=0 " + variables + " " + command("--summary s.json") + "; wait)");
   ASSERT_TRUE(fs::exists(folder_ / "s.json")) << result.output;
   EXPECT_EQ(json::parse(read_file(folder_ / "s.json"))["weights_sha256"], alone);
 }
@@ -205,8 +219,9 @@ TEST_F(Train, LeavesValidRecordsWhenTheDiskIsFull) {
   fs::create_directories(disk);
   const std::string mount = "unshare --mount sh -c 'mount -t tmpfs -o size=3m tmpfs " + disk.string() + " && ";
   if (run_command(mount + "true'").exit_code != 0) GTEST_SKIP() << "this user may not mount a small disk";
-  const CommandResult result = run_command(mount + command("--ranks 2 --runs " + disk.string() + " --name full --checkpoint-steps 2") +
-                                           "; code=$?; cp -r " + disk.string() + "/full " + folder_.string() + "; exit $code'");
+  const CommandResult result =
+      run_command(mount + command("--ranks 2 --runs " + disk.string() + " --name full --checkpoint-steps 2") +
+                  "; code=$?; cp -r " + disk.string() + "/full " + folder_.string() + "; exit $code'");
   EXPECT_EQ(result.exit_code, 1) << result.output;
   EXPECT_NE(result.output.find("cannot save a checkpoint"), std::string::npos) << result.output;
   std::ifstream records(folder_ / "full/records.jsonl");

@@ -60,14 +60,15 @@ std::vector<Weights> weights_after(const Case& run) {
     OddNetwork& model = *models[static_cast<std::size_t>(comm.rank())];
     Engine engine(model, comm, run.engine);
     train(model, engine, run, comm);
-    engine.synchronize_buffers();
+    engine.settle();
     weights[static_cast<std::size_t>(comm.rank())] = copies(model);
   }));
   return weights;
 }
 
 /// What torch alone makes of the same samples in one process.
-Weights reference_weights(const Case& run, const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>& make) {
+Weights reference_weights(
+    const Case& run, const std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>& make) {
   torch::manual_seed(5);
   OddNetwork model;
   const auto optimizer = make(model.parameters());
@@ -168,7 +169,8 @@ TEST(Engine, LeavesUnusedAndFrozenParametersAlone) {
 TEST(Engine, GoesOnWhenARankHasNoSamplesLeft) {
   std::vector<Weights> weights(3);
   torch::manual_seed(5);
-  std::vector<std::shared_ptr<OddNetwork>> models = {std::make_shared<OddNetwork>(), std::make_shared<OddNetwork>(), std::make_shared<OddNetwork>()};
+  std::vector<std::shared_ptr<OddNetwork>> models = {std::make_shared<OddNetwork>(), std::make_shared<OddNetwork>(),
+                                                     std::make_shared<OddNetwork>()};
   expect_no_errors(run_rank_threads(3, [&](Communicator& comm) {
     OddNetwork& model = *models[static_cast<std::size_t>(comm.rank())];
     EngineOptions options;
@@ -214,7 +216,7 @@ TEST(Engine, KeepsTiedWeightsTied) {
   };
   expect_no_errors(run_rank_threads(2, [&](Communicator& comm) {
     Tied model;
-    Engine engine(model, comm, {});
+    Engine engine(model, comm, EngineOptions());
     engine.begin_step();
     engine.backward(model.b(torch::tanh(model.a(torch::ones({2, 4})))).sum(), 0.5);
     engine.finish_step(0.1);
@@ -226,12 +228,13 @@ TEST(Engine, GivesEveryRankTheFirstRanksBatchNormStatistics) {
   std::vector<torch::Tensor> means(2);
   expect_no_errors(run_rank_threads(2, [&](Communicator& comm) {
     torch::nn::BatchNorm1d norm(3);
-    Engine engine(*norm, comm, {});
+    Engine engine(*norm, comm, EngineOptions());
     engine.begin_step();
     engine.backward(norm(torch::arange(12, torch::kFloat32).view({4, 3}) * (comm.rank() + 1)).pow(2).mean(), 0.5);
     engine.finish_step(0.1);
-    if (comm.rank() == 1 && norm->running_mean.sum().item<double>() < 2) throw Error("the statistics should differ before");
-    engine.synchronize_buffers();
+    if (comm.rank() == 1 && norm->running_mean.sum().item<double>() < 2)
+      throw Error("the statistics should differ before");
+    engine.settle();
     means[static_cast<std::size_t>(comm.rank())] = norm->running_mean.clone();
   }));
   EXPECT_TRUE(torch::equal(means[0], means[1]));
@@ -249,7 +252,8 @@ TEST(Engine, MeasuresAProfileInTheOrderOfBackward) {
     for (const GradientProfile& gradient : profile.gradients) names.push_back(gradient.name);
     if (names.size() != 6 || names[0].rfind("second.", 0) != 0 || names[2].rfind("first.", 0) != 0)
       throw Error("unexpected order: {} {} {}", names[0], names[1], names[2]);
-    if (!(profile.gradients[3].ready_s >= profile.gradients[0].ready_s && profile.backward_s >= profile.gradients[3].ready_s))
+    if (!(profile.gradients[3].ready_s >= profile.gradients[0].ready_s &&
+          profile.backward_s >= profile.gradients[3].ready_s))
       throw Error("times do not fit the order");
     if (!(profile.gradients[0].needed_s > profile.gradients[3].needed_s && profile.gradients[3].needed_s > 0))
       throw Error("forward needs the first layer first");
@@ -260,10 +264,9 @@ TEST(Engine, MeasuresAProfileInTheOrderOfBackward) {
 TEST(Engine, RefusesRanksWithDifferentModels) {
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     OddNetwork model(comm.rank() == 0 ? 6 : 7);
-    const Engine engine(model, comm, {});
+    const Engine engine(model, comm, EngineOptions());
   });
-  for (const std::string& error : errors)
-    EXPECT_NE(error.find("first.weight"), std::string::npos) << error;
+  for (const std::string& error : errors) EXPECT_NE(error.find("first.weight"), std::string::npos) << error;
 }
 
 TEST(Engine, NamesTheTransferWhenAPeerStops) {
@@ -328,7 +331,8 @@ TEST(IssueLog, NamesTheFirstTransferAndRankThatDiffer) {
     log.compare(comm);
   });
   for (const std::string& error : errors)
-    EXPECT_NE(error.find("transfer 1 was 'b' [10, 20) of step 1 on rank 2 and 'a' [0, 10) of step 1 on rank 0"), std::string::npos)
+    EXPECT_NE(error.find("transfer 1 was 'b' [10, 20) of step 1 on rank 2 and 'a' [0, 10) of step 1 on rank 0"),
+              std::string::npos)
         << error;
 }
 

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
+#include <string>
 #include <vector>
 
 namespace tutti {
@@ -33,8 +34,56 @@ struct Samples {
 };
 inline Samples make_samples(int64_t first, int64_t count, int64_t inputs = 6) {
   const torch::Tensor i = torch::arange(first, first + count, torch::kFloat32).unsqueeze(1);
-  return {torch::sin(i * torch::arange(1, inputs + 1, torch::kFloat32) * 0.7), torch::cos(i * torch::arange(1, 4, torch::kFloat32))};
+  return {torch::sin(i * torch::arange(1, inputs + 1, torch::kFloat32) * 0.7),
+          torch::cos(i * torch::arange(1, 4, torch::kFloat32))};
 }
+
+/// Networks that are awkward to synchronize, each in its own way. All take 6 inputs and give 3 outputs.
+struct AwkwardNetwork : torch::nn::Module {
+  virtual torch::Tensor forward(torch::Tensor x) = 0;
+  torch::Tensor loss(const Samples& samples) { return (forward(samples.x) - samples.y).pow(2).mean(); }
+};
+
+struct BatchNormNetwork : AwkwardNetwork {
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 8));
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(8));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(8, 3));
+  torch::Tensor forward(torch::Tensor x) override { return second(torch::relu(norm(first(x)))); }
+};
+
+struct TiedNetwork : AwkwardNetwork {
+  torch::Tensor weight = register_parameter("weight", torch::randn({6, 6}) * 0.3);
+  torch::nn::Linear last = register_module("last", torch::nn::Linear(6, 3));
+  torch::Tensor forward(torch::Tensor x) override {
+    return last(torch::tanh(torch::tanh(x.mm(weight)).mm(weight.t())));
+  }
+};
+
+struct UnusedNetwork : AwkwardNetwork {
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(6, 3));
+  torch::nn::Linear unused = register_module("unused", torch::nn::Linear(40, 5));
+  torch::Tensor forward(torch::Tensor x) override { return first(x); }
+};
+
+struct ManyTinyNetwork : AwkwardNetwork {
+  ManyTinyNetwork() {
+    for (int i = 0; i < 300; ++i)
+      scales.push_back(register_parameter("scale" + std::to_string(i), torch::ones({i % 7 + 1}) * 0.99));
+    last = register_module("last", torch::nn::Linear(6, 3));
+  }
+  torch::Tensor forward(torch::Tensor x) override {
+    for (const torch::Tensor& scale : scales) x = x * scale.mean();
+    return last(x);
+  }
+  std::vector<torch::Tensor> scales;
+  torch::nn::Linear last{nullptr};
+};
+
+struct HugeTensorNetwork : AwkwardNetwork {
+  torch::Tensor huge = register_parameter("huge", torch::ones({20'000'000}));
+  torch::nn::Linear last = register_module("last", torch::nn::Linear(6, 3));
+  torch::Tensor forward(torch::Tensor x) override { return last(x) * huge.mean(); }
+};
 
 inline std::vector<torch::Tensor> copies(const torch::nn::Module& model) {
   std::vector<torch::Tensor> values;

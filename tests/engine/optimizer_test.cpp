@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kLength = 1000;
 
 /// The largest difference between 100 of our steps and 100 of torch's on the same gradients, over the values' size.
-double difference_after_100_steps(const OptimizerOptions& options, torch::optim::Optimizer& reference, torch::Tensor theirs,
-                                  double learning_rate) {
+double difference_after_100_steps(const OptimizerOptions& options, torch::optim::Optimizer& reference,
+                                  torch::Tensor theirs, double learning_rate) {
   torch::Tensor ours = theirs.detach().clone();
   const auto optimizer = make_optimizer(options, ours);
   for (int64_t step = 1; step <= 100; ++step) {
@@ -39,8 +39,8 @@ TEST(Sgd, EqualsTorchOver100Steps) {
       for (const bool nesterov : {false, true}) {
         if (nesterov && momentum == 0) continue;
         torch::Tensor values = start_values();
-        torch::optim::SGD reference({values},
-                                    torch::optim::SGDOptions(0.05).momentum(momentum).weight_decay(decay).nesterov(nesterov));
+        torch::optim::SGD reference(
+            {values}, torch::optim::SGDOptions(0.05).momentum(momentum).weight_decay(decay).nesterov(nesterov));
         OptimizerOptions options;
         options.momentum = momentum;
         options.weight_decay = decay;

@@ -13,7 +13,7 @@ namespace {
 TEST(PlanCursor, StartsATransferWhenItsLastGradientIsThere) {
   StrategyOptions options;
   options.first_bucket_bytes = options.bucket_bytes = 4 * 20;
-  const Plan plan = make_buckets_plan(profile_of({10, 10, 20}), 2, options);
+  const Plan plan = make_buckets_plan(profile_of({10, 10, 20}), {}, 2, options);
   PlanCursor cursor(plan);
   cursor.gradient_ready(0);
   EXPECT_EQ(cursor.start_next(), std::nullopt);
@@ -23,7 +23,7 @@ TEST(PlanCursor, StartsATransferWhenItsLastGradientIsThere) {
 }
 
 TEST(PlanCursor, KeepsPlanOrderWhenGradientsComeInAnother) {
-  const Plan plan = make_wfbp_plan(profile_of({1, 1, 1}), 2, {});
+  const Plan plan = make_wfbp_plan(profile_of({1, 1, 1}), {}, 2, {});
   PlanCursor cursor(plan);
   cursor.gradient_ready(2);
   cursor.gradient_ready(1);
@@ -35,7 +35,7 @@ TEST(PlanCursor, KeepsPlanOrderWhenGradientsComeInAnother) {
 }
 
 TEST(PlanCursor, CountsMissingGradientsAsReadyAfterBackward) {
-  const Plan plan = make_wfbp_plan(profile_of({1, 1}), 2, {});
+  const Plan plan = make_wfbp_plan(profile_of({1, 1}), {}, 2, {});
   PlanCursor cursor(plan);
   cursor.gradient_ready(1);
   cursor.backward_done();
@@ -46,7 +46,7 @@ TEST(PlanCursor, CountsMissingGradientsAsReadyAfterBackward) {
 }
 
 TEST(PlanCursor, HoldsBackWhatStartsAfterBackward) {
-  const Plan plan = make_bsp_plan(profile_of({1, 1}), 2, {});
+  const Plan plan = make_bsp_plan(profile_of({1, 1}), {}, 2, {});
   PlanCursor cursor(plan);
   cursor.gradient_ready(0);
   cursor.gradient_ready(1);
@@ -60,7 +60,7 @@ TEST(PlanCursor, StartsEveryTransferExactlyOncePerStepWhateverTheOrderOfEvents) 
   for (int round = 0; round < 100; ++round) {
     const Profile profile = random_profile(random);
     for (const Strategy& strategy : strategies()) {
-      const Plan plan = strategy.make_plan(profile, 2, {});
+      const Plan plan = strategy.make_plan(profile, some_links(), 2, {});
       PlanCursor cursor(plan);
       for (int step = 0; step < 2; ++step) {
         cursor.begin_step();

@@ -23,14 +23,14 @@ TEST(Plan, LaysGradientsOutInTheProfilesOrderOnCacheLines) {
 TEST(Plan, SurvivesTheWayThroughJson) {
   std::mt19937 random(7);
   for (const Strategy& strategy : strategies()) {
-    const Plan plan = strategy.make_plan(random_profile(random), 3, {});
+    const Plan plan = strategy.make_plan(random_profile(random), some_links(), 3, {});
     const auto text = nlohmann::json(plan).dump();
     EXPECT_EQ(nlohmann::json::parse(text).get<Plan>(), plan) << strategy.name;
   }
 }
 
 TEST(Plan, WithAGapOrAnOverlapIsRefused) {
-  Plan plan = make_wfbp_plan(profile_of({100, 200}), 2, {});
+  Plan plan = make_wfbp_plan(profile_of({100, 200}), {}, 2, {});
   check_plan(plan);
   Plan gap = plan;
   gap.transfers.pop_back();
@@ -38,6 +38,30 @@ TEST(Plan, WithAGapOrAnOverlapIsRefused) {
   Plan overlap = plan;
   overlap.transfers[1].begin -= 16;
   EXPECT_THROW(check_plan(overlap), Error);
+}
+
+TEST(Plan, WithHalvesThatDoNotFitIsRefused) {
+  const Plan plan = make_dear_plan(profile_of({100, 200}), {}, 2, {});
+  check_plan(plan);
+  Plan alone = plan;
+  alone.transfers.pop_back();
+  EXPECT_THROW(check_plan(alone), Error);
+  Plan backwards = plan;
+  std::swap(backwards.transfers[0], backwards.transfers.back());
+  EXPECT_THROW(check_plan(backwards), Error);
+}
+
+TEST(Plan, SharesEveryElementOfATransferOut) {
+  Transfer transfer;
+  transfer.begin = 16;
+  for (int64_t elements : {16, 48, 1600, 16 * 997}) {
+    transfer.end = transfer.begin + elements;
+    for (int ranks = 1; ranks <= 7; ++ranks) {
+      std::size_t sum = 0;
+      for (const std::size_t count : shares(transfer, ranks)) sum += count;
+      EXPECT_EQ(sum, static_cast<std::size_t>(elements)) << ranks;
+    }
+  }
 }
 
 TEST(Profile, SurvivesTheWayThroughJson) {

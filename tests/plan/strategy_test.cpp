@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "plan/cost_model.h"
 #include "profiles.h"
 
 namespace tutti {
@@ -20,12 +21,13 @@ TEST(Strategies, CoverEveryGradientExactlyOnceForAnyProfile) {
   std::mt19937 random(42);
   for (int i = 0; i < 200; ++i) {
     const Profile profile = random_profile(random);
-    for (const Strategy& strategy : strategies()) check_plan(strategy.make_plan(profile, 2, {}));
+    for (const Strategy& strategy : strategies()) check_plan(strategy.make_plan(profile, random_links(random), 2, {}));
   }
 }
 
 TEST(Strategies, MakeEmptyPlansForModelsWithoutParameters) {
-  for (const Strategy& strategy : strategies()) EXPECT_TRUE(strategy.make_plan({}, 2, {}).transfers.empty());
+  for (const Strategy& strategy : strategies())
+    EXPECT_TRUE(strategy.make_plan({}, some_links(), 2, {}).transfers.empty());
 }
 
 TEST(Strategies, WithAMisspeltNameSuggestTheNearest) {
@@ -38,22 +40,128 @@ TEST(Strategies, WithAMisspeltNameSuggestTheNearest) {
 }
 
 TEST(Bsp, SendsEverythingAtOnceAfterBackward) {
-  const Plan plan = make_bsp_plan(profile_of({10, 20, 30}), 2, {});
+  const Plan plan = make_bsp_plan(profile_of({10, 20, 30}), {}, 2, {});
   ASSERT_EQ(plan.transfers.size(), 1u);
   EXPECT_EQ(plan.transfers[0].starts, StartsWhen::backward_done);
   EXPECT_EQ(plan.transfers[0].elements(), plan.elements);
 }
 
 TEST(Wfbp, SendsEachTensorWhenItsGradientIsReady) {
-  EXPECT_EQ(transfer_names(make_wfbp_plan(profile_of({10, 20, 30}), 2, {})), (Names{"p2", "p1", "p0"}));
+  EXPECT_EQ(transfer_names(make_wfbp_plan(profile_of({10, 20, 30}), {}, 2, {})), (Names{"p2", "p1", "p0"}));
 }
 
 TEST(Buckets, CloseOnceTheLimitIsReachedInBackwardOrder) {
   StrategyOptions options;
   options.first_bucket_bytes = 4 * 10;
   options.bucket_bytes = 4 * 50;
-  const Plan plan = make_buckets_plan(profile_of({4, 6, 20, 29, 1, 60, 5}), 2, options);
+  const Plan plan = make_buckets_plan(profile_of({4, 6, 20, 29, 1, 60, 5}), {}, 2, options);
   EXPECT_EQ(transfer_names(plan), (Names{"p6 … p5", "p4 … p2", "p1", "p0"}));
+}
+
+TEST(Fusion, SendsWhatBecameReadyInTheSameCycle) {
+  StrategyOptions options;
+  options.fusion_cycle_s = 2e-3;  // gradients are ready at 1, 2, 3, 4, 5 ms
+  EXPECT_EQ(transfer_names(make_fusion_plan(profile_of({1, 1, 1, 1, 1}), {}, 2, options)),
+            (Names{"p4", "p3 … p2", "p1 … p0"}));
+  options.fusion_bytes = 4;
+  EXPECT_EQ(make_fusion_plan(profile_of({1, 1, 1, 1, 1}), {}, 2, options).transfers.size(), 5u);
+}
+
+TEST(Mgwfbp, MergesWhereTheNextGradientComesBeforeTheStartUpIsOver) {
+  Profile profile = profile_of({100, 100, 100});  // ready at 1, 2, 3 ms
+  Links links;
+  links.all_reduce.startup_s = 0.5e-3;
+  EXPECT_EQ(make_mgwfbp_plan(profile, links, 2, {}).transfers.size(), 3u);
+  profile.gradients[1].ready_s = 1.2e-3;
+  EXPECT_EQ(transfer_names(make_mgwfbp_plan(profile, links, 2, {})), (Names{"p2 … p1", "p0"}));
+}
+
+TEST(Mgwfbp, IsNeverPredictedToBeLaterThanWfbpOrBsp) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 2000; ++i) {
+    const Profile profile = random_profile(random);
+    const Links links = random_links(random);
+    const auto seconds = [&](const Plan& plan) { return predict_step(plan, profile, links).synchronized_s; };
+    const double merged = seconds(make_mgwfbp_plan(profile, links, 2, {}));
+    EXPECT_LE(merged, seconds(make_wfbp_plan(profile, links, 2, {})) * (1 + 1e-12));
+    EXPECT_LE(merged, seconds(make_bsp_plan(profile, links, 2, {})) * (1 + 1e-12));
+  }
+}
+
+TEST(ByteScheduler, PutsTheNextForwardsFirstLayersFirst) {
+  // Slots p2, p1, p0 are ready at 1, 2, 3 ms; a message of 1000 elements takes 4 ms, so when p2 is through all are
+  // ready.
+  Links links;
+  links.all_reduce.per_byte_s = 1e-6;
+  StrategyOptions options;
+  options.partition_bytes = 2048;
+  options.credit_bytes = 1;  // one message at a time
+  const Plan plan = make_bytescheduler_plan(profile_of({512, 1024, 512}), links, 2, options);
+  EXPECT_EQ(plan.barrier, Barrier::next_forward);
+  EXPECT_EQ(transfer_names(plan), (Names{"p2", "p0", "p1[1/2]", "p1[2/2]"}));
+}
+
+TEST(ByteScheduler, WithCreditCommitsToWhatIsReady) {
+  Links links;
+  links.all_reduce.per_byte_s = 1e-6;
+  StrategyOptions options;
+  options.partition_bytes = 2048;
+  options.credit_bytes = 1 << 20;
+  EXPECT_EQ(transfer_names(make_bytescheduler_plan(profile_of({512, 1024, 512}), links, 2, options)),
+            (Names{"p2", "p1[1/2]", "p1[2/2]", "p0"}));
+}
+
+TEST(ByteScheduler, SearchedPartitionsArePredictedToBeNoSlowerThanTheDefault) {
+  std::mt19937 random(5);
+  StrategyOptions search;
+  search.partition_bytes = 0;
+  for (int i = 0; i < 30; ++i) {
+    const Profile profile = random_profile(random);
+    const Links links = random_links(random);
+    const auto seconds = [&](const StrategyOptions& options) {
+      return predict_step(make_bytescheduler_plan(profile, links, 2, options), profile, links).step_s;
+    };
+    StrategyOptions fixed;
+    fixed.partition_bytes = fixed.credit_bytes = 4 << 20;
+    EXPECT_LE(seconds(search), seconds(fixed) * (1 + 1e-5));
+  }
+}
+
+TEST(Dear, GathersInTheOrderOfTheNextForwardWhatItScatteredInBackward) {
+  StrategyOptions options;
+  options.bucket_bytes = 4;
+  const Plan plan = make_dear_plan(profile_of({1, 1}), {}, 2, options);
+  ASSERT_EQ(plan.transfers.size(), 4u);
+  EXPECT_EQ(transfer_names(plan), (Names{"p1", "p0", "p0", "p1"}));
+  EXPECT_EQ(plan.transfers[0].operation, Operation::reduce_scatter);
+  EXPECT_EQ(plan.transfers[2].operation, Operation::all_gather);
+  EXPECT_EQ(plan.transfers[2].after, 1);
+  EXPECT_EQ(plan.transfers[3].after, 0);
+}
+
+TEST(CostModel, HidesInTheNextForwardWhatCrossesTheEndOfAStep) {
+  // Two gradients, ready at 1 and 2 ms, of 1 ms of communication each; forward needs p0 at 0.5 ms and p1 at 1 ms, and
+  // takes 2 ms in all. After backward p1 is through and p0 on its way until 3 ms.
+  const Profile profile = profile_of({250, 250});
+  Links links;
+  links.all_reduce.per_byte_s = 1e-6;
+  const Plan barrier = make_wfbp_plan(profile, links, 2, {});
+  EXPECT_NEAR(predict_step(barrier, profile, links).step_s, 3e-3 + 2e-3, 1e-4);
+  Plan crossing = barrier;
+  crossing.barrier = Barrier::next_forward;
+  EXPECT_NEAR(predict_step(crossing, profile, links).step_s, 3e-3 + 1.5e-3, 1e-4);
+}
+
+TEST(LinkCost, IsFittedToWhatWasMeasured) {
+  std::vector<LinkSample> samples;
+  for (int64_t bytes = 1024; bytes < 1 << 26; bytes *= 4)
+    samples.push_back({bytes, 30e-6 + 2e-9 * static_cast<double>(bytes)});
+  const LinkCost cost = fit_link_cost(samples);
+  EXPECT_NEAR(cost.startup_s, 30e-6, 1e-8);
+  EXPECT_NEAR(cost.per_byte_s, 2e-9, 1e-12);
+  EXPECT_LT(cost.residual, 1e-6);
+  EXPECT_EQ(fit_link_cost({}).seconds(1000), 0);
+  EXPECT_GE(fit_link_cost({{1000, 2e-3}, {100000, 1e-3}}).per_byte_s, 0);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 namespace tutti {
 
-Plan make_bsp_plan(const Profile& profile, int ranks, const StrategyOptions&) {
+Plan make_bsp_plan(const Profile& profile, const Links&, int ranks, const StrategyOptions&) {
   Plan plan = empty_plan(profile, "bsp", ranks);
   if (!plan.slots.empty()) add_transfer(plan, 0, plan.slots.size() - 1, StartsWhen::backward_done);
   return plan;

@@ -2,7 +2,7 @@
 
 namespace tutti {
 
-Plan make_buckets_plan(const Profile& profile, int ranks, const StrategyOptions& options) {
+Plan make_buckets_plan(const Profile& profile, const Links&, int ranks, const StrategyOptions& options) {
   Plan plan = empty_plan(profile, "buckets", ranks);
   // DDP's rule (Li et al., VLDB 2020): a bucket closes once it has reached its size; the first size is smaller.
   std::size_t first = 0;

@@ -2,9 +2,10 @@
 
 namespace tutti {
 
-Plan make_wfbp_plan(const Profile& profile, int ranks, const StrategyOptions&) {
+Plan make_wfbp_plan(const Profile& profile, const Links&, int ranks, const StrategyOptions&) {
   Plan plan = empty_plan(profile, "wfbp", ranks);
-  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) add_transfer(plan, slot, slot, StartsWhen::gradients_ready);
+  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot)
+    add_transfer(plan, slot, slot, StartsWhen::gradients_ready);
   return plan;
 }
 

@@ -1,0 +1,110 @@
+// ByteScheduler (Peng et al., SOSP 2019). Tensors are split into partitions; of those that are ready, the one whose
+// layer runs first in the next forward goes first, as long as the bytes under way leave credit (it may go below zero by
+// one partition). Ranks must issue collectives in one order, so the order is found here, on the measured profile and
+// links, and fixed.
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <numeric>
+
+#include "plan/cost_model.h"
+#include "plan/strategy.h"
+
+namespace tutti {
+namespace {
+
+struct Partition {
+  Transfer transfer;
+  double ready_s = 0;
+  std::size_t priority = 0;  // smaller goes first
+  bool is_issued = false;
+};
+
+std::vector<Partition> split(const Plan& plan, const Profile& profile, int64_t partition_bytes) {
+  std::vector<std::size_t> by_need(plan.slots.size());
+  std::iota(by_need.rbegin(), by_need.rend(),
+            std::size_t{0});  // unmeasured: the last gradients belong to the first layers
+  std::stable_sort(by_need.begin(), by_need.end(), [&](std::size_t a, std::size_t b) {
+    return profile.gradients[a].needed_s < profile.gradients[b].needed_s;
+  });
+  std::vector<std::size_t> priority(plan.slots.size());
+  for (std::size_t i = 0; i < by_need.size(); ++i) priority[by_need[i]] = i;
+
+  const int64_t longest =
+      std::max(kSlotAlignment, partition_bytes / static_cast<int64_t>(sizeof(float)) / kSlotAlignment * kSlotAlignment);
+  std::vector<Partition> partitions;
+  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
+    const Transfer whole = transfer_over(plan, slot, slot);
+    const int64_t pieces = (whole.elements() + longest - 1) / longest;
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      Transfer part = whole;
+      part.begin = whole.begin + piece * longest;
+      part.end = std::min(whole.end, part.begin + longest);
+      if (pieces > 1) part.name += "[" + std::to_string(piece + 1) + "/" + std::to_string(pieces) + "]";
+      partitions.push_back({part, profile.gradients[slot].ready_s, priority[slot], false});
+    }
+  }
+  return partitions;
+}
+
+Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int64_t partition_bytes,
+                    int64_t credit_bytes) {
+  Plan plan = empty_plan(profile, "bytescheduler", ranks);
+  plan.barrier = Barrier::next_forward;
+  std::vector<Partition> partitions = split(plan, profile, partition_bytes);
+  struct UnderWay {
+    double end_s;
+    int64_t bytes;
+  };
+  std::deque<UnderWay> under_way;
+  double now = 0, link_free = 0;
+  int64_t credit = credit_bytes;
+  while (plan.transfers.size() < partitions.size()) {
+    Partition* best = nullptr;
+    double next_event = under_way.empty() ? std::numeric_limits<double>::infinity() : under_way.front().end_s;
+    for (Partition& partition : partitions) {
+      if (partition.is_issued) continue;
+      if (partition.ready_s > now)
+        next_event = std::min(next_event, partition.ready_s);
+      else if (best == nullptr || partition.priority < best->priority)
+        best = &partition;
+    }
+    if (best != nullptr && credit > 0) {
+      const int64_t bytes = best->transfer.elements() * static_cast<int64_t>(sizeof(float));
+      best->is_issued = true;
+      plan.transfers.push_back(best->transfer);
+      link_free = std::max(now, link_free) + links.all_reduce.seconds(bytes);
+      under_way.push_back({link_free, bytes});
+      credit -= bytes;
+      continue;
+    }
+    now = next_event;
+    while (!under_way.empty() && under_way.front().end_s <= now) {
+      credit += under_way.front().bytes;
+      under_way.pop_front();
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan make_bytescheduler_plan(const Profile& profile, const Links& links, int ranks, const StrategyOptions& options) {
+  const int64_t credit = std::max<int64_t>(1, options.credit_bytes);
+  if (options.partition_bytes > 0) return scheduled_plan(profile, links, ranks, options.partition_bytes, credit);
+  // Search: the partition and credit under which the model predicts the shortest step; on a tie the larger partition.
+  Plan best;
+  double best_s = std::numeric_limits<double>::infinity();
+  for (int64_t partition = 64 << 20; partition >= 256 << 10; partition /= 2)
+    for (const int64_t partitions_under_way : {1, 2, 4}) {
+      Plan plan = scheduled_plan(profile, links, ranks, partition, partition * partitions_under_way);
+      const double seconds = predict_step(plan, profile, links).step_s;
+      if (seconds < best_s * (1 - 1e-6)) {
+        best_s = seconds;
+        best = std::move(plan);
+      }
+    }
+  return best;
+}
+
+}  // namespace tutti

@@ -1,0 +1,125 @@
+// Every strategy ends a run with the weights of `bsp`, bit for bit.
+#include <gtest/gtest.h>
+
+#include "engine/engine.h"
+#include "networks.h"
+#include "support/rank_threads.h"
+
+namespace tutti {
+namespace {
+
+struct Setting {
+  int ranks = 2;
+  int steps = 20;
+  std::string optimizer = "sgd";
+  double clip_norm = 0;
+  int accumulate = 1;
+  std::string wire = "fp32";
+};
+
+template <typename Network>
+std::vector<torch::Tensor> weights_after(const std::string& strategy, const Setting& setting) {
+  std::vector<std::shared_ptr<Network>> models;
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    torch::manual_seed(9);
+    models.push_back(std::make_shared<Network>());
+  }
+  std::vector<std::vector<torch::Tensor>> weights(static_cast<std::size_t>(setting.ranks));
+  const auto errors = run_rank_threads(setting.ranks, [&](Communicator& comm) {
+    Network& model = *models[static_cast<std::size_t>(comm.rank())];
+    EngineOptions options;
+    options.strategy = strategy;
+    options.optimizer.name = setting.optimizer;
+    options.optimizer.momentum = 0.9;
+    options.clip_norm = setting.clip_norm;
+    options.wire = setting.wire;
+    options.strategy_options.bucket_bytes = 300;
+    options.strategy_options.first_bucket_bytes = 100;
+    options.strategy_options.partition_bytes = model.parameters()[0].numel() > 1'000'000 ? 4 << 20 : 128;
+    options.strategy_options.credit_bytes = 256;
+    Engine engine(model, comm, options);
+    for (int step = 0; step < setting.steps; ++step) {
+      engine.begin_step();
+      for (int micro = 0; micro < setting.accumulate; ++micro) {
+        const int64_t first = ((step * comm.size() + comm.rank()) * setting.accumulate + micro) * 4;
+        engine.backward(model.loss(make_samples(first, 4)), 1.0 / (comm.size() * setting.accumulate),
+                        micro + 1 == setting.accumulate);
+      }
+      engine.finish_step(0.05);
+    }
+    engine.settle();
+    weights[static_cast<std::size_t>(comm.rank())] = copies(model);
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+  for (std::size_t rank = 1; rank < weights.size(); ++rank)
+    for (std::size_t i = 0; i < weights[0].size(); ++i)
+      EXPECT_TRUE(torch::equal(weights[rank][i], weights[0][i]))
+          << strategy << ": rank " << rank << " differs from rank 0";
+  return weights[0];
+}
+
+template <typename Network>
+void expect_all_strategies_equal(const Setting& setting) {
+  const auto expected = weights_after<Network>("bsp", setting);
+  for (const std::string& strategy : strategy_names()) {
+    const auto weights = weights_after<Network>(strategy, setting);
+    ASSERT_EQ(weights.size(), expected.size());
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      EXPECT_TRUE(torch::equal(weights[i], expected[i])) << strategy << " differs from bsp in parameter " << i << " ("
+                                                         << setting.ranks << " ranks, " << setting.optimizer << ")";
+  }
+}
+
+template <typename Network>
+class Equivalence : public testing::Test {};
+using Networks = testing::Types<BatchNormNetwork, TiedNetwork, UnusedNetwork, ManyTinyNetwork>;
+TYPED_TEST_SUITE(Equivalence, Networks);
+
+TYPED_TEST(Equivalence, OfAllStrategies) {
+  for (const int ranks : {2, 3, 4})
+    for (const char* optimizer : {"sgd", "adam"}) expect_all_strategies_equal<TypeParam>({ranks, 20, optimizer});
+}
+
+TYPED_TEST(Equivalence, OfAllStrategiesWithAccumulationAndClipping) {
+  expect_all_strategies_equal<TypeParam>({2, 20, "adam", 0, 3});
+  expect_all_strategies_equal<TypeParam>({3, 20, "sgd", 0.05, 1});
+  expect_all_strategies_equal<TypeParam>({2, 20, "adam", 0.05, 2});
+}
+
+TYPED_TEST(Equivalence, OfAllStrategiesWith16BitMessages) {
+  expect_all_strategies_equal<TypeParam>({3, 20, "sgd", 0, 1, "bf16"});
+  expect_all_strategies_equal<TypeParam>({2, 20, "adam", 0, 1, "fp16"});
+}
+
+TEST(HugeTensor, IsSynchronizedEquallyByAllStrategies) {
+  expect_all_strategies_equal<HugeTensorNetwork>({2, 5, "sgd"});
+}
+
+TEST(Zero1, KeepsOnlyAShareOfTheOptimizersStateOnEachRank) {
+  std::vector<int64_t> bytes(4);
+  const auto errors = run_rank_threads(4, [&](Communicator& comm) {
+    torch::nn::Linear model(256, 64);
+    EngineOptions options;
+    options.strategy = "zero1";
+    options.optimizer.name = "adam";
+    Engine engine(*model, comm, options);
+    const int64_t whole = engine.optimizer_state_bytes();
+    for (int step = 0; step < 5; ++step) {
+      engine.begin_step();
+      engine.backward(model(torch::ones({2, 256})).sum(), 0.25);
+      engine.finish_step(0.1);
+    }
+    engine.settle();
+    bytes[static_cast<std::size_t>(comm.rank())] = engine.optimizer_state_bytes();
+    if (engine.optimizer_state_bytes() * 3 > whole)
+      throw Error("{} of {} bytes are kept", engine.optimizer_state_bytes(), whole);
+    // And a checkpoint has all of it.
+    for (const auto& [name, tensor] : engine.optimizer_state())
+      if (tensor.abs().min().item<float>() == 0) throw Error("{} has gaps", name);
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+  EXPECT_EQ(bytes[0] + bytes[1] + bytes[2] + bytes[3], 2 * 4 * (256 * 64 + 64));
+}
+
+}  // namespace
+}  // namespace tutti
