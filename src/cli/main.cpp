@@ -10,6 +10,7 @@
 #include "base/malloc_tuning.h"
 #include "base/names.h"
 #include "cli/launcher.h"
+#include "cli/plan_command.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
 
@@ -43,15 +44,18 @@ void suggest_names(const CLI::App& program, int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.");
+  CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.",
+                   "./tutti");
   program.set_version_flag("--version",
                            fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
   program.require_subcommand(0, 1);
   program.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
-  program.footer("Start with:  tutti train        and then:  tutti train --help");
+  program.footer(
+      "Start with ./tutti train, then ./tutti train --help. The script ./tutti also knows test, lint and clean.");
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
+  commands["plan"] = add_plan_command(program);
   try {
     suggest_names(program, argc, argv);
     program.parse(argc, argv);

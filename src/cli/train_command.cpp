@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "cli/launcher.h"
+#include "cli/strategy_arguments.h"
 #include "comm/launch_env.h"
-#include "plan/strategy.h"
 #include "train/options.h"
 #include "train/trainer.h"
 
@@ -29,21 +29,10 @@ struct TrainArguments {
   TrainOptions options;
   int ranks = -1;    // -1: not given
   int threads = -1;  // -1: not given
-  double bucket_mb = 25;
-  double first_bucket_mb = 1;
-  double fusion_mb = 128;
-  double fusion_cycle_ms = 1;
-  double partition_mb = 4;
-  double credit_mb = 16;
+  StrategyArguments strategy;
   double comm_timeout_s = 300;
   bool no_eval = false;
 };
-
-std::string strategy_help() {
-  std::string text = "how gradients are synchronized:";
-  for (const Strategy& strategy : strategies()) text += std::string("\n  ") + strategy.name + ": " + strategy.summary;
-  return text;
-}
 
 void describe(CLI::App& command, TrainArguments& arguments) {
   TrainOptions& options = arguments.options;
@@ -107,28 +96,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
                   "processes that train together; unset: one per core (8 at most), or per GPU")
       ->group("Ranks");
   command.add_option("--threads", arguments.threads, "threads per rank; unset: cores / ranks")->group("Ranks");
-  command.add_option("--strategy", options.engine.strategy, strategy_help())->capture_default_str()->group("Ranks");
-  command.add_option("--bucket-mb", arguments.bucket_mb, "buckets, dear, zero1: size of a bucket in MiB")
-      ->capture_default_str()
-      ->group("Ranks");
-  command.add_option("--first-bucket-mb", arguments.first_bucket_mb, "buckets: size of the first bucket in MiB")
-      ->capture_default_str()
-      ->group("Ranks");
-  command.add_option("--fusion-mb", arguments.fusion_mb, "fusion: largest message in MiB")
-      ->capture_default_str()
-      ->group("Ranks");
-  command.add_option("--fusion-cycle-ms", arguments.fusion_cycle_ms, "fusion: milliseconds between messages")
-      ->capture_default_str()
-      ->group("Ranks");
-  command
-      .add_option("--partition-mb", arguments.partition_mb,
-                  "bytescheduler: largest message in MiB; 0: search it, and the credit")
-      ->capture_default_str()
-      ->group("Ranks");
-  command
-      .add_option("--credit-mb", arguments.credit_mb, "bytescheduler: MiB under way before the most urgent must wait")
-      ->capture_default_str()
-      ->group("Ranks");
+  arguments.strategy.add_to(command, "Ranks");
   command
       .add_option("--wire", options.engine.wire,
                   "how gradients travel: fp32; fp16 or bf16 halve the bytes and change the mathematics")
@@ -203,14 +171,8 @@ int default_ranks(const TrainOptions& options, int cores) {
 int run(TrainArguments& arguments) {
   TrainOptions& options = arguments.options;
   options.evaluate = !arguments.no_eval;
-  StrategyOptions& strategy = options.engine.strategy_options;
-  const auto mebibytes = [](double value) { return static_cast<int64_t>(value * (1 << 20)); };
-  strategy.bucket_bytes = mebibytes(arguments.bucket_mb);
-  strategy.first_bucket_bytes = mebibytes(arguments.first_bucket_mb);
-  strategy.fusion_bytes = mebibytes(arguments.fusion_mb);
-  strategy.fusion_cycle_s = arguments.fusion_cycle_ms * 1e-3;
-  strategy.partition_bytes = mebibytes(arguments.partition_mb);
-  strategy.credit_bytes = mebibytes(arguments.credit_mb);
+  options.engine.strategy = arguments.strategy.name;
+  options.engine.strategy_options = arguments.strategy.options();
   options.engine.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.comm_timeout_s * 1000));
   if (arguments.ranks == 0 || arguments.ranks < -1 || arguments.ranks > kMostRanks)
     throw UsageError("--ranks is {}: it must be from 1 to {}", arguments.ranks, kMostRanks);

@@ -85,10 +85,21 @@ TEST_F(Train, WritesASummaryRecordsAndWeights) {
 
 TEST_F(Train, EndsWithTheSameWeightsUnderEveryStrategy) {
   const json bsp = train_summary("--ranks 2 --strategy bsp")["weights_sha256"];
-  EXPECT_EQ(train_summary("--ranks 2 --strategy wfbp")["weights_sha256"], bsp);
-  EXPECT_EQ(train_summary("--ranks 2 --strategy buckets --bucket-mb 0.1 --first-bucket-mb 0.01")["weights_sha256"],
-            bsp);
+  for (const char* strategy :
+       {"wfbp", "buckets --bucket-mb 0.1 --first-bucket-mb 0.01", "fusion", "mgwfbp",
+        "bytescheduler --partition-mb 0.5", "bytescheduler --partition-mb 0", "dear --bucket-mb 1", "zero1"})
+    EXPECT_EQ(train_summary(std::string("--ranks 2 --strategy ") + strategy)["weights_sha256"], bsp) << strategy;
   EXPECT_NE(train_summary("--ranks 2 --strategy bsp --seed 2")["weights_sha256"], bsp);
+}
+
+TEST_F(Train, KeepsAShareOfTheOptimizerStatePerRankUnderZero1AndResumes) {
+  const json plain = train_summary("--ranks 2 --steps 14 --optimizer adam");
+  const json sharded =
+      train_summary("--ranks 2 --steps 14 --optimizer adam --strategy zero1 --name z --checkpoint-steps 9");
+  EXPECT_EQ(sharded["weights_sha256"], plain["weights_sha256"]);
+  EXPECT_NEAR(sharded["optimizer_state_bytes"].get<double>() / plain["optimizer_state_bytes"].get<double>(), 0.5, 0.01);
+  EXPECT_EQ(train_summary("--ranks 2 --steps 14 --optimizer adam --strategy dear --resume z")["weights_sha256"],
+            plain["weights_sha256"]);
 }
 
 TEST_F(Train, CountsEverySampleOfAnUnevenLastBatchOnce) {

@@ -133,6 +133,7 @@ std::optional<Message> receive_message(const Fd& socket) {
 
 bool wait_readable(const std::vector<int>& fds, Clock::time_point deadline) {
   std::vector<pollfd> polled;
+  polled.reserve(fds.size());
   for (const int fd : fds) polled.push_back({fd, POLLIN, 0});
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();

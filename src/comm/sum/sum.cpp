@@ -18,7 +18,7 @@ std::vector<SumKernels> runnable_sum_kernels() {
   std::vector<SumKernels> kernels{generic::kSumKernels};
 #ifdef TUTTI_SUM_X86
   const bool has_avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");  // such processors have f16c too
   if (has_avx2) kernels.push_back(avx2::kSumKernels);
   if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/ops/announce.h"
 #include "model/ops/lanes.h"
 
 namespace tutti {
@@ -146,7 +147,9 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
 torch::Tensor first_conv3x3_relu(const torch::Tensor& images, const torch::Tensor& weight, const torch::Tensor& bias) {
   const bool is_fast = images.device().is_cpu() && images.scalar_type() == torch::kFloat && !images.requires_grad() &&
                        images.size(1) == 1 && images.size(2) > 2 && images.size(3) > 2 && weight.size(0) % kBlock == 0;
-  return is_fast ? FirstConv::apply(images, weight, bias) : torch::relu(torch::conv2d(images, weight, bias));
+  if (!is_fast) return torch::relu(torch::conv2d(images, weight, bias));
+  TUTTI_ANNOUNCE_OPERATOR("tutti::first_conv3x3_relu", images, weight, bias);
+  return FirstConv::apply(images, weight, bias);
 }
 
 }  // namespace tutti

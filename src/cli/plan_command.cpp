@@ -1,0 +1,94 @@
+#include "cli/plan_command.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/strategy_arguments.h"
+#include "plan/cost_model.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PlanArguments {
+  std::string run;
+  std::string runs_folder = "runs";
+  StrategyArguments strategy;
+  int ranks = 0;  // 0: the run's
+};
+
+/// What a run measured: the newest "plan" record of its file.
+nlohmann::json plan_record(const fs::path& file) {
+  std::istringstream lines(read_file(file));
+  std::optional<nlohmann::json> found;
+  for (std::string line; std::getline(lines, line);) {
+    const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_object() && record.value("record", "") == "plan") found = record;
+  }
+  if (!found) throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
+  return *found;
+}
+
+int run(const PlanArguments& arguments, bool has_strategy) {
+  fs::path folder = arguments.run;
+  if (!fs::exists(folder / "records.jsonl")) folder = fs::path(arguments.runs_folder) / arguments.run;
+  if (!fs::exists(folder / "records.jsonl"))
+    throw UsageError("no run '{}': neither {} nor {} holds a records.jsonl", arguments.run, arguments.run,
+                     folder.string());
+  const nlohmann::json record = plan_record(folder / "records.jsonl");
+  Plan plan = record.at("plan");
+  const Profile profile = record.at("profile");
+  const Links links = record.contains("links") ? record.at("links").get<Links>() : Links{};
+  const int ranks = arguments.ranks > 0 ? arguments.ranks : plan.ranks;
+  if (has_strategy || ranks != plan.ranks) {
+    const std::string name = has_strategy ? arguments.strategy.name : plan.strategy;
+    plan = find_strategy(name).make_plan(profile, links, ranks, arguments.strategy.options());
+    check_plan(plan);
+  }
+  fmt::print("{}", describe(plan));
+  fmt::print("measured on rank 0: forward {:.2f} ms, backward {:.2f} ms\n", profile.forward_s * 1e3,
+             profile.backward_s * 1e3);
+  if (!record.contains("links")) {
+    fmt::print(
+        "The run did not measure its links; one with --strategy mgwfbp or bytescheduler does, and makes predictions "
+        "possible.\n");
+    return 0;
+  }
+  fmt::print("measured all-reduce: {:.1f} µs + {:.3f} ns per byte (residual {:.0f} %, {} sizes)\n\n",
+             links.all_reduce.startup_s * 1e6, links.all_reduce.per_byte_s * 1e9, links.all_reduce.residual * 100,
+             links.all_reduce.samples.size());
+  fmt::print("predicted for these links, compute and communication alone:\n  {:<14} {:>10} {:>12} {:>12}\n", "strategy",
+             "transfers", "step", "exposed");
+  for (const Strategy& strategy : strategies()) {
+    const Plan candidate = strategy.make_plan(profile, links, ranks, arguments.strategy.options());
+    const double step_s = predict_step(candidate, profile, links).step_s;
+    fmt::print("  {:<14} {:>10} {:>9.2f} ms {:>9.2f} ms\n", strategy.name, candidate.transfers.size(), step_s * 1e3,
+               (step_s - profile.forward_s - profile.backward_s) * 1e3);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> add_plan_command(CLI::App& program) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* command =
+      program.add_subcommand("plan", "show the plan of a run, or what another strategy would make of its profile");
+  command->add_option("run", arguments->run, "a run's name or folder")->required();
+  command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
+  command->add_option("--ranks", arguments->ranks,
+                      "for another number of ranks (with the links as they were measured)");
+  command->add_flag("--print", "print the plan as a table (this is what it does)");
+  arguments->strategy.add_to(*command, "Strategy");
+  return [arguments, command] { return run(*arguments, command->count("--strategy") > 0); };
+}
+
+}  // namespace tutti
