@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -71,7 +72,7 @@ int run(const PlanArguments& arguments, bool has_strategy) {
     const Plan candidate = strategy.make_plan(profile, links, ranks, arguments.strategy.options());
     const double step_s = predict_step(candidate, profile, links).step_s;
     fmt::print("  {:<14} {:>10} {:>9.2f} ms {:>9.2f} ms\n", strategy.name, candidate.transfers.size(), step_s * 1e3,
-               (step_s - profile.forward_s - profile.backward_s) * 1e3);
+               std::max(0.0, step_s - profile.forward_s - profile.backward_s) * 1e3);
   }
   return 0;
 }

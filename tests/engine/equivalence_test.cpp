@@ -83,7 +83,8 @@ TYPED_TEST_SUITE(Equivalence, Networks);
 
 TYPED_TEST(Equivalence, OfAllStrategies) {
   for (const int ranks : {2, 3, 4})
-    for (const char* optimizer : {"sgd", "adam"}) expect_all_strategies_equal<TypeParam>({ranks, kSteps<TypeParam>, optimizer});
+    for (const char* optimizer : {"sgd", "adam"})
+      expect_all_strategies_equal<TypeParam>({ranks, kSteps<TypeParam>, optimizer});
 }
 
 TYPED_TEST(Equivalence, OfAllStrategiesWithAccumulationAndClipping) {
