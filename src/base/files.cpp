@@ -1,9 +1,11 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "base/error.h"
@@ -75,6 +77,14 @@ void make_folders(const std::filesystem::path& path) {
   std::error_code reason;
   std::filesystem::create_directories(path, reason);
   if (reason) throw Error("cannot create the folder {}: {}", path.string(), reason.message());
+}
+
+void remove_tree(const std::filesystem::path& path) noexcept {
+  const auto remove_one = [](const char* name, const struct stat*, int, FTW*) {
+    ::remove(name);
+    return 0;  // go on with the rest
+  };
+  ::nftw(path.c_str(), remove_one, /*open folders at most=*/16, FTW_DEPTH | FTW_PHYS);
 }
 
 std::string readable_bytes(uint64_t bytes) {

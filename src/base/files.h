@@ -20,6 +20,10 @@ void flush_to_disk(const std::filesystem::path& path);
 /// mkdir -p; throws Error naming the path and the reason.
 void make_folders(const std::filesystem::path& path);
 
+/// rm -rf, as far as it goes; says nothing. Use it instead of std::filesystem::remove_all: PyTorch's libtorch.so
+/// exports a broken copy of that, which programs that link it may get.
+void remove_tree(const std::filesystem::path& path) noexcept;
+
 /// "12.3 MB", for people.
 std::string readable_bytes(uint64_t bytes);
 

@@ -66,7 +66,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->group("What to train");
 
   command.add_option("--optimizer", optimizer.name, "sgd, adam or adamw")->capture_default_str()->group("Optimizer");
-  command.add_option("--lr", options.learning_rate, "learning rate; unset: 0.01 for sgd, 0.001 for adam and adamw")
+  command.add_option("--lr", options.learning_rate, "learning rate; unset: 0.05 for sgd, 0.001 for adam and adamw")
       ->group("Optimizer");
   command.add_flag("--scale-lr", options.scale_lr, "multiply the learning rate by the number of ranks")
       ->group("Optimizer");
@@ -134,6 +134,13 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->capture_default_str()
       ->group("Results");
   command.add_option("--summary", options.summary_file, "write a summary to this file, one JSON object")
+      ->group("Results");
+  command
+      .add_option("--trace", options.trace_file,
+                  "write what every rank does in a few steps to this file, for Perfetto or chrome://tracing")
+      ->group("Results");
+  command.add_option("--trace-steps", options.trace_steps, "how many steps, from shortly after the plan is made")
+      ->capture_default_str()
       ->group("Results");
   command.add_option("--log-every", options.log_every, "steps between throughput lines")
       ->capture_default_str()

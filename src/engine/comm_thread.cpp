@@ -7,7 +7,7 @@
 namespace tutti {
 
 CommThread::CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, Wire& wire, IssueLog& log,
-                       std::function<void(std::size_t)> transfer_done, std::chrono::milliseconds timeout)
+                       std::function<void(std::size_t)> transfer_done, std::chrono::milliseconds timeout, Trace* trace)
     : plan_(plan),
       comm_(comm),
       link_(link),
@@ -15,6 +15,7 @@ CommThread::CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, W
       log_(log),
       transfer_done_(std::move(transfer_done)),
       timeout_(timeout),
+      trace_(trace),
       cursor_(plan) {
   for (const Transfer& transfer : plan.transfers) {
     std::size_t first = plan.slots.size(), last = 0;
@@ -46,12 +47,19 @@ void CommThread::begin_step(int64_t step) {
   busy_s_ = 0;
   early_.clear();
   step_complete_ = plan_.transfers.empty();
+  if (trace_ == nullptr) return;
+  trace_->begin_communication(step);
+  if (recording() == nullptr) return;
+  slot_ready_ns_.assign(plan_.slots.size(), 0);
+  transfer_done_ns_.assign(plan_.transfers.size(), 0);
+  backward_done_ns_ = 0;
 }
 
 void CommThread::gradient_ready(std::size_t slot) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cursor_.gradient_ready(slot);
+    if (recording() != nullptr && slot_ready_ns_[slot] == 0) slot_ready_ns_[slot] = trace_now();
   }
   changed_.notify_one();
 }
@@ -60,6 +68,7 @@ void CommThread::backward_done() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cursor_.backward_done();
+    if (recording() != nullptr) backward_done_ns_ = trace_now();
   }
   changed_.notify_one();
 }
@@ -111,10 +120,16 @@ void CommThread::run() {
     }
     current_ = static_cast<std::ptrdiff_t>(*next);
     const bool after_backward = cursor_.is_backward_done();
+    TraceBuffer* const traced = recording();
+    const int64_t queued = traced != nullptr ? queued_ns(*next) : 0;
     lock.unlock();
     const auto start = Clock::now();
+    const int64_t start_ns = traced != nullptr ? trace_now() : 0;
     const std::exception_ptr error = guarded(*next, [&] { run_transfer(*next, after_backward); });
     const double seconds = seconds_since(start);
+    if (traced != nullptr && !error)
+      traced->add(
+          {TraceKind::transfer, static_cast<int>(*next), traced->step(), start_ns, trace_now(), queued, issued_ns_});
     lock.lock();
     busy_s_ += seconds;
     current_ = -1;
@@ -138,8 +153,19 @@ void CommThread::finish_transfer(std::size_t index, std::unique_lock<std::mutex>
   lock.lock();
   if (!error_) error_ = error;
   cursor_.transfer_done(index);
+  if (recording() != nullptr) transfer_done_ns_[index] = trace_now();
   step_complete_ = cursor_.is_step_synchronized();
   progressed_.notify_all();
+}
+
+int64_t CommThread::queued_ns(std::size_t index) const {
+  const Transfer& transfer = plan_.transfers[index];
+  int64_t latest = transfer.starts == StartsWhen::backward_done ? backward_done_ns_ : 0;
+  if (transfer.starts == StartsWhen::gradients_ready)
+    for (std::size_t slot = slots_of_transfer_[index].first; slot <= slots_of_transfer_[index].second; ++slot)
+      latest = std::max(latest, slot_ready_ns_[slot] != 0 ? slot_ready_ns_[slot] : backward_done_ns_);
+  if (transfer.after >= 0) latest = std::max(latest, transfer_done_ns_[static_cast<std::size_t>(transfer.after)]);
+  return latest;
 }
 
 template <typename Function>
@@ -167,6 +193,7 @@ void CommThread::run_transfer(std::size_t index, bool after_backward) {
   log_.add(step_, transfer);
   // Parameters travel as they are, or ranks would end up with different ones.
   const Span message = carries_values ? span : wire_.pack(span);
+  if (recording() != nullptr) issued_ns_ = trace_now();
   switch (transfer.operation) {
     case Operation::all_reduce:
       comm_.all_reduce_sum(message)->wait();

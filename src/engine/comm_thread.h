@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/trace.h"
 #include "comm/communicator.h"
 #include "engine/device_link.h"
 #include "engine/issue_log.h"
@@ -23,9 +24,10 @@ namespace tutti {
 class CommThread {
  public:
   /// `transfer_done` is called on this thread, after backward and before anybody is told that the transfer is done:
-  /// what it changes is not read by the backward that is still running.
+  /// what it changes is not read by the backward that is still running. `trace` may be null.
   CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, Wire& wire, IssueLog& log,
-             std::function<void(std::size_t transfer)> transfer_done, std::chrono::milliseconds timeout);
+             std::function<void(std::size_t transfer)> transfer_done, std::chrono::milliseconds timeout,
+             Trace* trace = nullptr);
   ~CommThread();  // does not wait for peers: aborts what is under way
   CommThread(const CommThread&) = delete;
   CommThread& operator=(const CommThread&) = delete;
@@ -51,6 +53,8 @@ class CommThread {
   template <typename Function>
   std::exception_ptr guarded(std::size_t index, Function function) const;
   std::string context(std::size_t index) const;
+  TraceBuffer* recording() const { return trace_ != nullptr ? trace_->communication() : nullptr; }
+  int64_t queued_ns(std::size_t transfer) const;
   template <typename Condition>
   double wait(Condition condition);
 
@@ -61,6 +65,7 @@ class CommThread {
   IssueLog& log_;
   const std::function<void(std::size_t)> transfer_done_;
   const std::chrono::milliseconds timeout_;
+  Trace* const trace_;
   std::vector<std::pair<std::size_t, std::size_t>> slots_of_transfer_;  // first and last
   int64_t step_ = 0;
 
@@ -72,8 +77,12 @@ class CommThread {
   std::ptrdiff_t current_ = -1;     // transfer under way; guarded by mutex_
   std::vector<std::size_t> early_;  // carried, but backward is not over; guarded by mutex_
   double busy_s_ = 0;               // written by the thread while a step is open
-  std::exception_ptr error_;        // guarded by mutex_
-  std::thread thread_;              // last member: starts once the state it uses exists
+  int64_t issued_ns_ = 0;           // of the transfer under way; the thread's own
+  // While a step is recorded; guarded by mutex_. 0: not yet.
+  std::vector<int64_t> slot_ready_ns_, transfer_done_ns_;
+  int64_t backward_done_ns_ = 0;
+  std::exception_ptr error_;  // guarded by mutex_
+  std::thread thread_;        // last member: starts once the state it uses exists
 };
 
 }  // namespace tutti

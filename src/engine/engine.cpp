@@ -58,41 +58,74 @@ void Engine::broadcast(torch::Tensor tensor) {
 void Engine::start_comm_thread() {
   comm_thread_ = std::make_unique<CommThread>(
       plan_, comm_, *link_, wire_, log_, [this](std::size_t transfer) { on_transfer_done(transfer); },
-      options_.comm_timeout);
+      options_.comm_timeout, options_.trace);
 }
 
 void Engine::begin_step() {
+  if (options_.trace != nullptr) options_.trace->begin_step(steps_done_);
   std::fill(written_.begin(), written_.end(), 0);
   // Backward then hands each gradient over instead of adding it to what is there; on_gradient puts it in its place.
   for (const FlatParameter& parameter : space_.parameters()) parameter.tensor.mutable_grad().reset();
   if (profiler_) profiler_->begin_forward();
-  if (!crosses_steps()) return;
-  const auto wait_for = [this](std::size_t parameter) {
-    waited_s_ += comm_thread_->wait_for_slot(space_.slot_of(parameter));
-    link_->join();
-  };
-  for (const std::size_t parameter : unwatched_) wait_for(parameter);
-  gate_ = std::make_unique<ForwardWatch>(space_.parameters(), wait_for);
+  if (crosses_steps())
+    for (const std::size_t parameter : unwatched_) wait_for_parameter(parameter);
+  watch_forward();
+}
+
+void Engine::watch_forward() {
+  const bool waits = crosses_steps() && !is_step_open_;
+  if (recording() != nullptr) forward_begin_ns_ = trace_now();
+  if (profiler_ || (!waits && recording() == nullptr)) return;
+  gate_ = std::make_unique<ForwardWatch>(space_.parameters(), [this, waits](std::size_t parameter) {
+    if (TraceBuffer* const traced = recording())
+      traced->add(TraceKind::first_use, trace_now(), static_cast<int>(parameter));
+    if (waits) wait_for_parameter(parameter);
+  });
+}
+
+void Engine::wait_for_parameter(std::size_t parameter) {
+  count_wait(comm_thread_->wait_for_slot(space_.slot_of(parameter)));
+  link_->join();
+}
+
+void Engine::count_wait(double seconds) {
+  waited_s_ += seconds;
+  TraceBuffer* const traced = recording();
+  if (traced != nullptr && seconds > 0)
+    traced->add(TraceKind::comm_wait, trace_now() - static_cast<int64_t>(seconds * 1e9));
 }
 
 void Engine::open_step() {
+  gate_.reset();
   if (is_step_open_) return;
   is_step_open_ = true;
-  gate_.reset();
   if (!comm_thread_) return;
   // The step before, where it is still under way, keeps the gradients' places until it is through.
-  waited_s_ += comm_thread_->wait_for_step();
+  count_wait(comm_thread_->wait_for_step());
   link_->join();
   comm_thread_->begin_step(steps_done_);
 }
 
 void Engine::backward(const torch::Tensor& loss, double weight, bool is_last) {
+  TraceBuffer* const traced = recording();
+  if (traced != nullptr) {
+    // Forward began when the loader had handed its batch over.
+    for (auto event = traced->events().rbegin(); event != traced->events().rend(); ++event) {
+      if (event->end_ns <= forward_begin_ns_) break;
+      if (event->kind == TraceKind::data_wait) forward_begin_ns_ = event->end_ns;
+    }
+    traced->add(TraceKind::forward, forward_begin_ns_);
+  }
   open_step();
   is_last_micro_batch_ = is_last;
   if (profiler_ && is_last) profiler_->begin_backward();
-  loss.backward(torch::full_like(loss, weight));
+  {
+    const TraceSpan span(traced, TraceKind::backward);
+    loss.backward(torch::full_like(loss, weight));
+  }
   if (profiler_ && is_last) profiler_->end_backward();
   if (profiler_ && !is_last) profiler_->repeat_forward();
+  if (!is_last) watch_forward();
 }
 
 void Engine::on_gradient(std::size_t parameter) {
@@ -107,6 +140,10 @@ void Engine::on_gradient(std::size_t parameter) {
     gradient = space_.gradient(parameter);
     written_[parameter] = 1;
   }
+  // Backward may run on a thread of its own; the one that computes waits for it meanwhile, so there is still one
+  // writer.
+  if (TraceBuffer* const traced = recording())
+    traced->add(TraceKind::gradient, trace_now(), static_cast<int>(parameter));
   if (!is_last_micro_batch_) return;
   if (profiler_) profiler_->gradient_ready(parameter);
   if (!comm_thread_) return;
@@ -131,17 +168,22 @@ StepTimes Engine::finish_step(double learning_rate) {
     link_->backward_queued();
     comm_thread_->backward_done();
     if (!crosses_steps()) {
-      link_->wait_for_backward();
-      waited_s_ += comm_thread_->wait_for_step();
+      {
+        const TraceSpan span(recording(), TraceKind::device_wait);
+        link_->wait_for_backward();
+      }
+      count_wait(comm_thread_->wait_for_step());
       link_->join();
       times.comm_busy_s = comm_thread_->busy_s();
     }
   }
   if (!crosses_steps()) {
     agree_on_new_parameters();
+    const TraceSpan span(recording(), TraceKind::update);
     update_all();
   }
   times.comm_exposed_s = std::exchange(waited_s_, 0);
+  if (options_.trace != nullptr) options_.trace->end_step();
   if (profiler_ && profiler_->steps() >= options_.profile_steps) adopt_strategy();
   return times;
 }
@@ -150,8 +192,11 @@ void Engine::on_transfer_done(std::size_t index) {
   if (!crosses_steps()) return;
   const Transfer& transfer = plan_.transfers[index];
   if (plan_.sharded_optimizer) {
-    if (shares_[index]) update(*shares_[index], shares_[index]->begin, shares_[index]->end, {});
+    if (!shares_[index]) return;
+    const TraceSpan span(recording_communication(), TraceKind::update, static_cast<int>(index));
+    update(*shares_[index], shares_[index]->begin, shares_[index]->end, {});
   } else if (transfer.operation != Operation::reduce_scatter) {
+    const TraceSpan span(recording_communication(), TraceKind::update, static_cast<int>(index));
     update(whole_, transfer.begin, transfer.end, {});
   }
 }
@@ -289,11 +334,16 @@ void Engine::split_optimizer() {
   whole_.optimizer.reset();
 }
 
-void Engine::settle() {
+void Engine::drain() {
   gate_.reset();
-  if (comm_.size() == 1) return;
+  if (!comm_thread_) return;
   waited_s_ += comm_thread_->wait_for_step();
   link_->join();
+}
+
+void Engine::settle() {
+  drain();
+  if (comm_.size() == 1) return;
   log_.compare(comm_);
   for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "comm/communicator.h"
 #include "engine/comm_thread.h"
 #include "engine/device_link.h"
@@ -30,6 +31,7 @@ struct EngineOptions {
   double clip_norm = 0;       // global norm that gradients are clipped to; 0: never
   int profile_steps = 3;      // measured under `bsp` before the strategy makes its plan
   std::chrono::milliseconds comm_timeout{300'000};
+  Trace* trace = nullptr;  // records what both threads do; outlives the engine
 };
 
 struct StepTimes {
@@ -58,8 +60,10 @@ class Engine {
   void backward(const torch::Tensor& loss, double weight, bool is_last = true);
   StepTimes finish_step(double learning_rate);
 
-  /// Completes what is under way and gives all ranks rank 0's buffers (batch-norm statistics); checks too that ranks
-  /// issued the same transfers. A collective, between steps: before evaluation, checkpoints and the end.
+  /// Completes what is under way: afterwards, until the next backward, the communicator is free for others.
+  void drain();
+  /// Drains, gives all ranks rank 0's buffers (batch-norm statistics) and checks that ranks issued the same transfers.
+  /// A collective, between steps: before evaluation, checkpoints and the end.
   void settle();
 
   int64_t steps_done() const { return steps_done_; }
@@ -94,6 +98,9 @@ class Engine {
   };
 
   void broadcast(torch::Tensor tensor);
+  void watch_forward();
+  void wait_for_parameter(std::size_t parameter);
+  void count_wait(double seconds);
   void open_step();
   void on_gradient(std::size_t parameter);
   void on_transfer_done(std::size_t transfer);
@@ -101,6 +108,10 @@ class Engine {
   torch::Tensor clip_factor() const;
   void update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale);
   void update_all();
+  TraceBuffer* recording() const { return options_.trace != nullptr ? options_.trace->compute() : nullptr; }
+  TraceBuffer* recording_communication() const {
+    return options_.trace != nullptr ? options_.trace->communication() : nullptr;
+  }
   bool crosses_steps() const { return comm_thread_ != nullptr && plan_.barrier == Barrier::next_forward; }
   void start_comm_thread();
   void adopt_strategy();
@@ -129,7 +140,8 @@ class Engine {
   int64_t updating_step_ = 0;  // of the update under way: steps_done_ may be ahead of it
   double learning_rate_ = 0;
   double waited_s_ = 0;
-  std::unique_ptr<ForwardWatch> gate_;       // makes forward wait for the parameters that are still under way
+  int64_t forward_begin_ns_ = 0;             // while recording
+  std::unique_ptr<ForwardWatch> gate_;       // makes forward wait for parameters that are still under way; for traces
   std::unique_ptr<CommThread> comm_thread_;  // none with one rank
   GradientHooks hooks_;                      // last member: calls back into the others
 };

@@ -80,7 +80,7 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model,
   const fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
   const fs::path temporary = checkpoints_folder / fmt::format("writing-step-{:010}", progress.step);
   std::error_code ignored;
-  fs::remove_all(temporary, ignored);
+  remove_tree(temporary);
   try {
     make_folders(temporary);
     nlohmann::json state = {{"format", kFormat},
@@ -92,15 +92,15 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model,
     state["sha256"][kWeightsFile] = write_tensors(temporary / kWeightsFile, tensors_of(model, true));
     state["sha256"][kOptimizerFile] = write_tensors(temporary / kOptimizerFile, optimizer_state);
     write_file_atomically(temporary / kStateFile, state.dump(1) + "\n");
-    fs::remove_all(folder, ignored);
+    remove_tree(folder);
     fs::rename(temporary, folder);
     flush_to_disk(checkpoints_folder);
   } catch (const std::exception& error) {
-    fs::remove_all(temporary, ignored);
+    remove_tree(temporary);
     throw Error("cannot save a checkpoint: {}", error.what());
   }
   auto all = checkpoints_in(checkpoints_folder);
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) fs::remove_all(all[i], ignored);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) remove_tree(all[i]);
   return folder;
 }
 

@@ -39,6 +39,7 @@ void check_options(const TrainOptions& options) {
   at_least("--accumulate", static_cast<double>(options.accumulate), 1);
   at_least("--eval-every", static_cast<double>(options.eval_every), 1);
   at_least("--eval-batch", static_cast<double>(options.eval_batch), 1);
+  at_least("--trace-steps", static_cast<double>(options.trace_steps), options.trace_file.empty() ? 0 : 1);
   at_least("--log-every", static_cast<double>(options.log_every), 1);
   at_least("--threads", options.threads, 1);
   at_least("--workers", options.workers, 0);
@@ -54,7 +55,7 @@ void check_options(const TrainOptions& options) {
 
 double base_learning_rate(const TrainOptions& options) {
   if (options.learning_rate > 0) return options.learning_rate;
-  return options.engine.optimizer.name == "sgd" ? 0.01 : 0.001;
+  return options.engine.optimizer.name == "sgd" ? 0.05 : 0.001;
 }
 
 nlohmann::json describe_options(const TrainOptions& options) {

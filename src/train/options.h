@@ -41,7 +41,9 @@ struct TrainOptions {
   std::string runs_folder = "runs";
   std::string name = "";  // of the run; empty: made from time, model and data
   std::string summary_file = "";
-  int64_t log_every = 100;  // steps
+  std::string trace_file = "";  // for Perfetto; empty: none
+  int64_t trace_steps = 20;     // recorded for it and for `tutti explain`; 0: none
+  int64_t log_every = 100;      // steps
   int64_t checkpoint_steps = 0;
   double checkpoint_minutes = 0;
   int64_t keep_checkpoints = 2;

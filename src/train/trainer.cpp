@@ -16,12 +16,15 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/torch_compat.h"
+#include "base/trace.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
 #include "comm/shm/shm.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "model/model.h"
+#include "report/chrome_trace.h"
+#include "report/step_breakdown.h"
 #include "train/checkpoint.h"
 #include "train/console.h"
 #include "train/evaluation.h"
@@ -35,6 +38,12 @@ using nlohmann::json;
 
 // Left out of the steady throughput: the first steps build kernels, warm caches and measure the profile.
 constexpr int64_t kWarmUpSteps = 10;
+// Steps under the strategy's plan before they are traced: the first touches new memory.
+constexpr int64_t kStepsBeforeTrace = 2;
+
+// How often ranks ask rank 0 whether the time for a checkpoint has come: the question interrupts transfers that cross
+// steps.
+constexpr int64_t kClockSteps = 10;
 
 torch::Device choose_device(const std::string& wanted, int local_rank) {
   const bool available = torch::cuda::is_available();
@@ -99,6 +108,8 @@ class Trainer {
   double learning_rate() const;
   std::vector<json> gather(const json& mine) const;
   void record_plan();
+  TraceBuffer* recording() const { return trace_ ? trace_->compute() : nullptr; }
+  void record_trace();
 
   const TrainOptions& options_;
   const LaunchEnv& env_;
@@ -109,6 +120,8 @@ class Trainer {
   torch::Device device_ = torch::kCPU;
   TrainTest data_;
   std::shared_ptr<Model> model_;
+  std::unique_ptr<Trace> trace_;  // null: nothing is recorded
+  bool is_trace_written_ = false;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Checkpoint> resumed_;  // while setting up
@@ -214,6 +227,9 @@ void Trainer::set_up() {
 
   config_ = describe_options(options_);
   config_["ranks"] = comm_.size();
+  const fs::path trace_folder = fs::path(options_.trace_file).parent_path();
+  if (!trace_folder.empty() && !fs::is_directory(trace_folder))
+    throw UsageError("--trace {}: there is no folder {}", options_.trace_file, trace_folder.string());
   config_["device_used"] = device_.str();
   if (is_first_) open_run_folder();
 }
@@ -222,7 +238,13 @@ void Trainer::run() {
   together(comm_, [this] { set_up(); });
   const c10::OptionalDeviceGuard device_guard =
       device_.is_cuda() ? c10::OptionalDeviceGuard(device_) : c10::OptionalDeviceGuard();
-  engine_ = std::make_unique<Engine>(*model_, comm_, options_.engine);
+  EngineOptions engine_options = options_.engine;
+  if (options_.trace_steps > 0) {
+    trace_ = std::make_unique<Trace>(
+        TraceWindow{first_step_ + options_.engine.profile_steps + kStepsBeforeTrace, options_.trace_steps});
+    engine_options.trace = trace_.get();
+  }
+  engine_ = std::make_unique<Engine>(*model_, comm_, engine_options);
   together(comm_, [this] {
     if (resumed_) resumed_->restore(*engine_);
   });
@@ -333,6 +355,7 @@ void Trainer::train_epoch() {
   tested_ = false;
   if (options_.evaluate && (last || (epoch_over && progress_.epoch % options_.eval_every == 0))) test();
   report_epoch(epoch_times_, epoch_loss, my_samples);
+  if (trace_ && trace_->is_over()) record_trace();
   total_times_.add(epoch_times_);
 }
 
@@ -341,7 +364,10 @@ void Trainer::train_step(const std::vector<int64_t>& micro_sizes, int64_t global
   const double rate = learning_rate();
   engine_->begin_step();
   for (std::size_t i = 0; i < micro_sizes.size(); ++i) {
-    const Batch batch = to_device(loader.next(), device_);
+    const Batch batch = [&] {
+      const TraceSpan span(recording(), TraceKind::data_wait);
+      return to_device(loader.next(), device_);
+    }();
     torch::Tensor loss;
     {
       const Bf16Autocast autocast(options_.precision == "bf16");
@@ -384,15 +410,41 @@ void Trainer::record_plan() {
   records_.add("plan", std::move(record));
 }
 
+void Trainer::record_trace() {
+  if (is_trace_written_) return;
+  is_trace_written_ = true;
+  engine_->settle();  // the communication thread is idle from here on
+  RankTrace mine;
+  mine.compute = trace_->compute_events();
+  mine.communication = trace_->communication_events();
+  std::vector<RankTrace> ranks;
+  for (const json& rank : gather(mine)) ranks.push_back(rank.get<RankTrace>());
+  if (!is_first_) return;
+  const StepBreakdown breakdown = break_down(ranks, engine_->plan(), engine_->links());
+  if (breakdown.steps > 0) records_.add("explain", breakdown);
+  if (options_.trace_file.empty()) return;
+  if (breakdown.steps == 0) {
+    console_.line(fmt::format("note: the run ended before step {}, where a trace begins: {} is not written",
+                              first_step_ + options_.engine.profile_steps + kStepsBeforeTrace + 1,
+                              options_.trace_file));
+    return;
+  }
+  write_file_atomically(options_.trace_file, chrome_trace(ranks, engine_->plan()));
+  console_.line(fmt::format("Trace of steps {} to {}: {}", breakdown.first_step + 1,
+                            breakdown.first_step + breakdown.steps, options_.trace_file));
+}
+
 void Trainer::save_if_due() {
   bool due = options_.checkpoint_steps > 0 && progress_.step % options_.checkpoint_steps == 0;
-  if (options_.checkpoint_minutes > 0) {
+  if (options_.checkpoint_minutes > 0 && progress_.step % kClockSteps == 0) {
     // Rank 0's clock decides for all.
+    engine_->drain();
     int64_t by_clock = seconds_since(checkpoint_time_) > options_.checkpoint_minutes * 60 ? 1 : 0;
     comm_.broadcast({&by_clock, 1, DataType::i64}, 0)->wait();
     due = due || by_clock != 0;
   }
   if (!due) return;
+  const TraceSpan span(recording(), TraceKind::checkpoint);
   engine_->settle();
   checkpoint_time_ = Clock::now();
   const auto optimizer_state = engine_->optimizer_state();  // all ranks have a part in it
@@ -410,6 +462,7 @@ void Trainer::save_if_due() {
 }
 
 void Trainer::test() {
+  const TraceSpan span(recording(), TraceKind::evaluation);
   engine_->settle();
   const auto start = Clock::now();
   last_test_ = evaluate(
@@ -420,6 +473,7 @@ void Trainer::test() {
 }
 
 std::vector<json> Trainer::gather(const json& mine) const {
+  engine_->drain();
   std::vector<json> all;
   for (const std::string& text : gather_texts(comm_, mine.dump())) all.push_back(json::parse(text));
   return all;
@@ -477,6 +531,7 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
 
 void Trainer::finish() {
   engine_->settle();
+  if (trace_) record_trace();
   if (options_.evaluate && !tested_) {  // resumed at the very end
     epoch_times_ = {};
     test();

@@ -28,7 +28,7 @@ class Files : public testing::Test {
   ~Files() override {
     std::error_code ignored;
     fs::permissions(folder_, fs::perms::owner_all, ignored);
-    fs::remove_all(folder_, ignored);
+    remove_tree(folder_);
   }
 
   int entries() const {

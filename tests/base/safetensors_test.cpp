@@ -32,7 +32,7 @@ class Safetensors : public testing::Test {
     folder_ = ::mkdtemp(name);
     path_ = folder_ / "model.safetensors";
   }
-  ~Safetensors() override { fs::remove_all(folder_); }
+  ~Safetensors() override { remove_tree(folder_); }
 
   void put(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
 

@@ -87,7 +87,7 @@ class Launcher : public testing::Test {
       ::kill(pid_, SIGKILL);
       ::waitpid(pid_, nullptr, 0);
     }
-    fs::remove_all(folder_);
+    remove_tree(folder_);
   }
 
   void begin(const LaunchOptions& options, const std::function<void()>& prepare = {}) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace tutti::testing {
 
@@ -26,7 +27,7 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
   ~TempFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    remove_tree(path_);
   }
   const fs::path& path() const { return path_; }
   fs::path write(const std::string& name, const std::string& content) const {

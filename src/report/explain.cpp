@@ -1,0 +1,255 @@
+#include "report/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr double kClearMajority = 0.5;   // of the exposed time
+constexpr double kWorthATry = 0.05;      // of the step
+constexpr double kOneRankToBlame = 0.7;  // of the time spent waiting for ranks
+constexpr std::size_t kTransfersShown = 3;
+
+/// The mean over ranks, part by part: it adds up as each rank's parts do.
+RankBreakdown mean_of(const std::vector<RankBreakdown>& ranks) {
+  RankBreakdown mean;
+  const auto n = static_cast<double>(ranks.size());
+  for (const RankBreakdown& rank : ranks) {
+    mean.step_s += rank.step_s / n;
+    mean.compute_s += rank.compute_s / n;
+    mean.data_wait_s += rank.data_wait_s / n;
+    mean.optimizer_s += rank.optimizer_s / n;
+    mean.slowest_rank_s += rank.slowest_rank_s / n;
+    mean.startup_s += rank.startup_s / n;
+    mean.bandwidth_s += rank.bandwidth_s / n;
+    mean.scheduling_s += rank.scheduling_s / n;
+    mean.other_s += rank.other_s / n;
+    mean.comm_s += rank.comm_s / n;
+    mean.caused_s += rank.caused_s / n;
+  }
+  return mean;
+}
+
+double milliseconds(double seconds) { return seconds * 1e3; }
+
+double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+std::string table(const RankBreakdown& mean, bool knows_startup) {
+  std::string text = fmt::format("{:<34}{:>12}{:>9}\n", "", "ms per step", "share");
+  const auto line = [&](const std::string& name, double s) {
+    text += fmt::format("{:<34}{:>12.3f}{:>7.1f} %\n", name, milliseconds(s), percent(s, mean.step_s));
+  };
+  line("compute (forward, backward)", mean.compute_s);
+  line("data wait", mean.data_wait_s);
+  line("exposed communication", mean.exposed_s());
+  if (mean.exposed_s() > 0) {
+    line("  waiting for the slowest rank", mean.slowest_rank_s);
+    if (knows_startup) line("  start-up of messages", mean.startup_s);
+    line(knows_startup ? "  bandwidth" : "  start-up and bandwidth", mean.bandwidth_s);
+    line("  scheduling (threads being woken)", mean.scheduling_s);
+  }
+  line("optimizer", mean.optimizer_s);
+  line("other", mean.other_s);
+  line("step", mean.step_s);
+  return text;
+}
+
+std::string communication(const StepBreakdown& breakdown, const RankBreakdown& mean) {
+  if (breakdown.transfers.empty() || mean.comm_s <= 0) return "";
+  const double exposed_s = mean.startup_s + mean.bandwidth_s;
+  std::string text =
+      fmt::format("Communication: {:.3f} ms per step in {} transfer{}, {:.0f} % of it hidden behind computation.\n",
+                  milliseconds(mean.comm_s), breakdown.transfers.size(), breakdown.transfers.size() == 1 ? "" : "s",
+                  std::clamp(100 - percent(exposed_s, mean.comm_s), 0.0, 100.0));
+  std::vector<std::size_t> order(breakdown.transfers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return breakdown.transfers[a].exposed_s > breakdown.transfers[b].exposed_s;
+  });
+  for (std::size_t i = 0; i < std::min(order.size(), kTransfersShown); ++i) {
+    const TransferBreakdown& transfer = breakdown.transfers[order[i]];
+    if (transfer.exposed_s <= 0) break;
+    text += fmt::format("  {} transfer {} '{}' ({} of {}): {:.3f} of its {:.3f} ms exposed{}\n",
+                        i == 0 ? "exposed most:" : "then:        ", order[i], transfer.name, word(transfer.operation),
+                        readable_bytes(static_cast<uint64_t>(transfer.bytes)), milliseconds(transfer.exposed_s),
+                        milliseconds(transfer.busy_s),
+                        transfer.skew_s > transfer.busy_s / 2 ? ", mostly until the last rank came" : "");
+  }
+  return text;
+}
+
+std::string by_rank(const StepBreakdown& breakdown) {
+  if (breakdown.ranks.size() < 2) return "";
+  std::string text =
+      "By rank:                  compute   exposed   waited for others   others waited for it (ms per step)\n";
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
+    const RankBreakdown& rank = breakdown.ranks[i];
+    text += fmt::format("  rank {:<17}{:>10.3f}{:>10.3f}{:>20.3f}{:>23.3f}\n", i, milliseconds(rank.compute_s),
+                        milliseconds(rank.exposed_s()), milliseconds(rank.slowest_rank_s), milliseconds(rank.caused_s));
+  }
+  return text;
+}
+
+std::string blame(const std::vector<RankBreakdown>& ranks) {
+  double caused_s = 0, compute_s = 0;
+  std::size_t worst = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    caused_s += ranks[i].caused_s;
+    compute_s += ranks[i].compute_s;
+    if (ranks[i].caused_s > ranks[worst].caused_s) worst = i;
+  }
+  const RankBreakdown& rank = ranks[worst];
+  const double others_s = (compute_s - rank.compute_s) / static_cast<double>(ranks.size() - 1);
+  if (rank.caused_s < kOneRankToBlame * caused_s)
+    return "most of the exposed time is waiting for the slowest rank, and ranks take turns at being it: give each rank "
+           "a core of its own (fewer --ranks or --threads), and look for other programs on this machine.";
+  if (rank.compute_s > 1.05 * others_s)
+    return fmt::format(
+        "most of the exposed time is waiting for rank {}, which computes slower ({:.3f} ms per step, the others "
+        "{:.3f}).",
+        worst, milliseconds(rank.compute_s), milliseconds(others_s));
+  return fmt::format(
+      "most of the exposed time is waiting for rank {}, which comes late though it does not compute slower{}.", worst,
+      rank.data_wait_s > 0.1 * rank.step_s ? ": it waits for data, try more --workers" : "");
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::vector<json> read_records(const fs::path& file) {
+  const std::string text = read_file(file);
+  std::vector<json> records;
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const bool is_whole = end != std::string::npos;
+    const std::string line = text.substr(begin, is_whole ? end - begin : end);
+    begin = is_whole ? end + 1 : text.size();
+    ++number;
+    json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_object() && record.contains("record") && record["record"].is_string())
+      records.push_back(std::move(record));
+    else if (is_whole)
+      throw Error("{}, line {}: this is not a record; the file is damaged. Remove the line to read the rest.",
+                  file.string(), number);
+  }
+  return records;
+}
+
+fs::path find_records(const std::string& run, const fs::path& runs_folder) {
+  for (const fs::path& place : {fs::path(run), runs_folder / run}) {
+    if (fs::is_regular_file(place)) return place;
+    if (fs::is_regular_file(place / "records.jsonl")) return place / "records.jsonl";
+  }
+  std::vector<std::string> known;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(runs_folder, ignored))
+    if (fs::exists(entry.path() / "records.jsonl")) known.push_back(entry.path().filename().string());
+  const std::string nearest = nearest_name(run, known);
+  throw Error("no run '{}': neither a folder with records.jsonl nor a name in {}{}", run, runs_folder.string(),
+              nearest.empty() ? "; name one with `tutti train --name`" : fmt::format("; did you mean '{}'?", nearest));
+}
+
+std::string advice(const StepBreakdown& breakdown, const std::string& wire) {
+  const RankBreakdown mean = mean_of(breakdown.ranks);
+  const double exposed_s = mean.exposed_s();
+  if (mean.data_wait_s > kWorthATry * mean.step_s && mean.data_wait_s > exposed_s)
+    return "training waits for data: try more --workers.";
+  if (breakdown.ranks.size() < 2) return "";
+  if (exposed_s < kWorthATry * mean.step_s)
+    return "communication costs little here; only faster computation would make the step shorter.";
+  const double enough_s = kClearMajority * exposed_s;
+  if (mean.slowest_rank_s > enough_s) return blame(breakdown.ranks);
+  if (mean.startup_s > enough_s) {
+    const bool is_merged = breakdown.strategy == "mgwfbp" || breakdown.transfers.size() == 1;
+    return fmt::format("most of the exposed time is start-up of {} message{}: {}", breakdown.transfers.size(),
+                       breakdown.transfers.size() == 1 ? "" : "s",
+                       is_merged ? "a larger --batch or --accumulate has more computation to hide it behind."
+                       : breakdown.strategy == "buckets"
+                           ? "try --strategy mgwfbp, which merges as many as the links make worthwhile."
+                           : "try --strategy mgwfbp or buckets, which merge them.");
+  }
+  if (mean.bandwidth_s > enough_s) {
+    if (breakdown.strategy == "bsp")
+      return "under bsp nothing travels before backward is over: try --strategy buckets.";
+    const auto messages =
+        std::count_if(breakdown.transfers.begin(), breakdown.transfers.end(),
+                      [](const TransferBreakdown& transfer) { return transfer.operation != Operation::all_gather; });
+    if (messages == 1)
+      return "all gradients travel in one message, which cannot start before backward is nearly over: try a smaller "
+             "--bucket-mb, or --strategy mgwfbp.";
+    return fmt::format(
+        "most of the exposed time is {}: {}a larger --batch or --accumulate has more "
+        "computation to hide it behind.",
+        breakdown.startup_from.empty() ? "the transfers themselves" : "the links' bandwidth",
+        wire == "fp32" ? "--wire bf16 halves the bytes (and changes the mathematics); " : "");
+  }
+  if (mean.scheduling_s > enough_s)
+    return "most of the exposed time goes by while threads are being woken: leave the communication thread a core "
+           "(fewer --threads).";
+  return "";
+}
+
+std::string explain(const std::vector<json>& records) {
+  const json* run = nullptr;
+  const json* window = nullptr;
+  std::vector<double> step_s;
+  for (const json& record : records) {
+    const std::string kind = record.at("record");
+    if (kind == "run") {  // a resumed run has several: the last one counts
+      run = &record;
+      window = nullptr;
+      step_s.clear();
+    } else if (kind == "explain") {
+      window = &record;
+    } else if (kind == "epoch" && record.contains("step_s")) {
+      for (const json& s : record["step_s"]) step_s.push_back(s);
+    }
+  }
+  if (window == nullptr)
+    throw Error(
+        "the records do not say where the time of a step went: the run is older than `tutti explain`, was stopped "
+        "before its first epoch was over, or was too short ({} steps). Train again for 10 steps or more.",
+        step_s.size());
+  const StepBreakdown breakdown = window->get<StepBreakdown>();
+  const json config = run != nullptr ? run->value("config", json::object()) : json::object();
+  const RankBreakdown mean = mean_of(breakdown.ranks);
+
+  std::string text =
+      fmt::format("{} on {} rank{}, strategy {}: steps {} to {}, mean over ranks\n\n",
+                  config.value("model", "training"), breakdown.ranks.size(), breakdown.ranks.size() == 1 ? "" : "s",
+                  breakdown.strategy, breakdown.first_step + 1, breakdown.first_step + breakdown.steps);
+  text += table(mean, !breakdown.startup_from.empty());
+  text += "\n";
+  if (breakdown.ranks.size() == 1) text += "One rank: nothing is communicated.\n";
+  text += communication(breakdown, mean);
+  text += by_rank(breakdown);
+  if (breakdown.startup_from == "smallest")
+    text += fmt::format(
+        "Start-up is taken from the smallest transfer, {:.3f} ms: this strategy did not measure the links.\n",
+        milliseconds(breakdown.startup_s));
+  if (config.value("device_used", "cpu").rfind("cuda", 0) == 0)
+    text += "On a GPU these are times of the host and of the communication thread, not of kernels.\n";
+  if (!step_s.empty()) text += fmt::format("Median step of the whole run: {:.3f} ms.\n", milliseconds(median(step_s)));
+  const std::string advised = advice(breakdown, config.value("wire", "fp32"));
+  if (!advised.empty()) text += "Advice: " + advised + "\n";
+  return text;
+}
+
+}  // namespace tutti
