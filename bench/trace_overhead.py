@@ -32,7 +32,7 @@ def median_step(tutti, folder, name, steps, options):
 
 
 def line(name, ratios):
-    first, _, third = statistics.quantiles(ratios, n=4)
+    first, _, third = statistics.quantiles(ratios, n=4, method="inclusive")
     return (f"{name:<24} median {statistics.median(ratios):.4f}  quartiles {first:.4f} to {third:.4f}  "
             f"range {min(ratios):.4f} to {max(ratios):.4f}  n={len(ratios)}")
 

@@ -5,6 +5,8 @@ target_link_libraries(tutti_torch INTERFACE ${TORCH_LIBRARIES})
 target_include_directories(tutti_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 separate_arguments(tutti_torch_flags NATIVE_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(tutti_torch INTERFACE ${tutti_torch_flags})
+# libtorch is built without assertions, and some of its classes (at::RecordFunction) are laid out differently with them.
+target_compile_definitions(tutti_torch INTERFACE NDEBUG)
 if(TUTTI_CUDA)
   target_compile_definitions(tutti_torch INTERFACE TUTTI_CUDA=1)
 endif()

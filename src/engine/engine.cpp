@@ -103,6 +103,7 @@ void Engine::open_step() {
   // The step before, where it is still under way, keeps the gradients' places until it is through.
   count_wait(comm_thread_->wait_for_step());
   link_->join();
+  busy_before_s_ = comm_thread_->busy_s();  // begin_step counts from 0 again
   comm_thread_->begin_step(steps_done_);
 }
 
@@ -164,7 +165,7 @@ StepTimes Engine::finish_step(double learning_rate) {
   is_step_open_ = false;
   StepTimes times;
   if (comm_thread_) {
-    times.comm_busy_s = crosses_steps() ? comm_thread_->busy_s() : 0;
+    times.comm_busy_s = crosses_steps() ? busy_before_s_ : 0;
     link_->backward_queued();
     comm_thread_->backward_done();
     if (!crosses_steps()) {

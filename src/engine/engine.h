@@ -140,6 +140,7 @@ class Engine {
   int64_t updating_step_ = 0;  // of the update under way: steps_done_ may be ahead of it
   double learning_rate_ = 0;
   double waited_s_ = 0;
+  double busy_before_s_ = 0;                 // transfers of the step before
   int64_t forward_begin_ns_ = 0;             // while recording
   std::unique_ptr<ForwardWatch> gate_;       // makes forward wait for parameters that are still under way; for traces
   std::unique_ptr<CommThread> comm_thread_;  // none with one rank

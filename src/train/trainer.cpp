@@ -1,9 +1,7 @@
 #include "train/trainer.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <c10/core/DeviceGuard.h>
-#include <sys/resource.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
 
@@ -18,8 +16,6 @@
 #include "base/torch_compat.h"
 #include "base/trace.h"
 #include "comm/exchange.h"
-#include "comm/limited.h"
-#include "comm/shm/shm.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "model/model.h"
@@ -28,6 +24,8 @@
 #include "train/checkpoint.h"
 #include "train/console.h"
 #include "train/evaluation.h"
+#include "train/rank_setup.h"
+#include "train/rank_times.h"
 #include "train/records.h"
 
 namespace tutti {
@@ -45,13 +43,6 @@ constexpr int64_t kStepsBeforeTrace = 2;
 // steps.
 constexpr int64_t kClockSteps = 10;
 
-torch::Device choose_device(const std::string& wanted, int local_rank) {
-  const bool available = torch::cuda::is_available();
-  if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
-  if (!available) throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
-  return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
-}
-
 /// All randomness of a step comes from here, so a resumed run continues with the same numbers.
 uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
   uint64_t x =
@@ -60,32 +51,6 @@ uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
-
-int64_t peak_rss_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
-}
-
-/// Totals of one rank over an epoch or a run.
-struct RankTimes {
-  double train_s = 0, comm_s = 0, comm_exposed_s = 0, data_wait_s = 0, test_s = 0;
-
-  void add(const RankTimes& other) {
-    train_s += other.train_s;
-    comm_s += other.comm_s;
-    comm_exposed_s += other.comm_exposed_s;
-    data_wait_s += other.data_wait_s;
-    test_s += other.test_s;
-  }
-  json describe() const {
-    return {{"train_s", train_s},
-            {"comm_s", comm_s},
-            {"comm_exposed_s", comm_exposed_s},
-            {"data_wait_s", data_wait_s},
-            {"test_s", test_s}};
-  }
-};
 
 /// One rank's training run.
 class Trainer {
@@ -148,30 +113,6 @@ class Trainer {
   EvalCounts last_test_;
   bool tested_ = false;
 };
-
-/// Runs `work` on every rank; when it fails anywhere, all ranks stop, and only the first failing one speaks.
-template <typename Function>
-void together(Communicator& comm, Function work) {
-  std::string problem;
-  bool usage = false;
-  try {
-    work();
-  } catch (const UsageError& error) {
-    problem = error.what();
-    usage = true;
-  } catch (const CommFailed&) {
-    throw;
-  } catch (const std::exception& error) {
-    problem = error.what();
-  }
-  const auto problems = gather_texts(comm, problem);
-  for (std::size_t rank = 0; rank < problems.size(); ++rank) {
-    if (problems[rank].empty()) continue;
-    if (static_cast<int>(rank) != comm.rank()) throw Stopped("rank {} could not start", rank);
-    if (usage) throw UsageError(problem);
-    throw Error(problem);
-  }
-}
 
 void Trainer::open_run_folder() {
   std::string name = options_.name;
@@ -479,12 +420,6 @@ std::vector<json> Trainer::gather(const json& mine) const {
   return all;
 }
 
-double largest(const std::vector<json>& ranks, const char* key) {
-  double value = 0;
-  for (const json& rank : ranks) value = std::max(value, rank.at(key).get<double>());
-  return value;
-}
-
 double accuracy(const EvalCounts& counts) {
   return counts.samples > 0 ? static_cast<double>(counts.correct) / static_cast<double>(counts.samples) : 0;
 }
@@ -592,24 +527,10 @@ void Trainer::finish() {
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
 }
 
-std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
-  if (env.nodes > 1 || env.local_size != env.size)
-    throw UsageError("transport shm joins ranks of one machine, but this job has {} nodes: start it on one", env.nodes);
-  ShmOptions shm;
-  shm.rank = env.rank;
-  shm.size = env.size;
-  shm.job = env.job;
-  shm.progress_thread = false;  // the engine has a communication thread of its own
-  auto comm = make_shm_communicator(shm);
-  if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
-  return limit_links(std::move(comm), {std::chrono::nanoseconds(static_cast<int64_t>(options.link_startup_us * 1e3)),
-                                       options.link_gbps * 1e9 / 8});
-}
-
 }  // namespace
 
 void train(const TrainOptions& options, const LaunchEnv& env) {
-  at::set_num_threads(options.threads);
+  set_compute_threads(options.threads);
   const std::unique_ptr<Communicator> comm = connect(options, env);
   try {
     Trainer(options, env, *comm).run();

@@ -1,0 +1,66 @@
+#include "train/rank_setup.h"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <torch/cuda.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "comm/exchange.h"
+#include "comm/limited.h"
+#include "comm/shm/shm.h"
+
+namespace tutti {
+
+std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
+  if (env.nodes > 1 || env.local_size != env.size)
+    throw UsageError("transport shm joins ranks of one machine, but this job has {} nodes: start it on one", env.nodes);
+  ShmOptions shm;
+  shm.rank = env.rank;
+  shm.size = env.size;
+  shm.job = env.job;
+  shm.progress_thread = false;  // the engine has a communication thread of its own
+  auto comm = make_shm_communicator(shm);
+  if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
+  return limit_links(std::move(comm), {std::chrono::nanoseconds(static_cast<int64_t>(options.link_startup_us * 1e3)),
+                                       options.link_gbps * 1e9 / 8});
+}
+
+torch::Device choose_device(const std::string& wanted, int local_rank) {
+  const bool available = torch::cuda::is_available();
+  if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
+  if (!available) throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
+  return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
+}
+
+void set_compute_threads(int threads) {
+  at::set_num_threads(threads);
+  // OpenBLAS has threads of its own, which torch does not know about; no other BLAS has this function.
+  if (void* const function = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
+    reinterpret_cast<void (*)(int)>(function)(threads);
+}
+
+void together(Communicator& comm, const std::function<void()>& work) {
+  std::string problem;
+  bool usage = false;
+  try {
+    work();
+  } catch (const UsageError& error) {
+    problem = error.what();
+    usage = true;
+  } catch (const CommFailed&) {
+    throw;
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  const auto problems = gather_texts(comm, problem);
+  for (std::size_t rank = 0; rank < problems.size(); ++rank) {
+    if (problems[rank].empty()) continue;
+    if (static_cast<int>(rank) != comm.rank()) throw Stopped("rank {} could not start", rank);
+    if (usage) throw UsageError(problem);
+    throw Error(problem);
+  }
+}
+
+}  // namespace tutti

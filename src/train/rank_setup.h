@@ -1,0 +1,28 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "comm/launch_env.h"
+#include "train/options.h"
+
+namespace tutti {
+
+/// Joins the other ranks of the job. Throws UsageError when the transport cannot.
+std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env);
+
+/// `wanted` is auto, cpu or cuda; ranks share GPUs when there are more of them.
+torch::Device choose_device(const std::string& wanted, int local_rank);
+
+/// Threads that this process computes with.
+void set_compute_threads(int threads);
+
+/// Runs `work` on every rank; when it fails anywhere, all ranks stop, and only the first failing one speaks: the others
+/// throw Stopped. A collective.
+void together(Communicator& comm, const std::function<void()>& work);
+
+}  // namespace tutti
