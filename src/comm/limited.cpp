@@ -14,11 +14,9 @@ class LimitedWork : public Work {
   LimitedWork(std::unique_ptr<Work> inner, std::chrono::nanoseconds cost) : inner_(std::move(inner)), cost_(cost) {}
   void wait() override {
     if (is_done_) return;
-    // The link carries nothing before all ranks have come; when they have, the inner operation is nearly through.
-    const auto start = Clock::now();
     inner_->wait();
-    const auto inner_done = Clock::now();
-    std::this_thread::sleep_until(std::max(start, inner_done - (inner_done - start) / 2) + cost_);
+    // The link carries nothing before all ranks have come. When they have, the inner operation is nearly through.
+    std::this_thread::sleep_until(Clock::now() + cost_);
     is_done_ = true;
   }
 

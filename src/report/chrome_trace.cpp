@@ -66,7 +66,7 @@ class RankWriter {
 
  private:
   void put(int thread, const char* category, const std::string& name, int64_t begin_ns, int64_t end_ns,
-           json arguments) {
+           const json& arguments) {
     writer_.span(rank_, thread, category, name, begin_ns + trace_.clock_offset_ns, end_ns + trace_.clock_offset_ns,
                  arguments);
   }
