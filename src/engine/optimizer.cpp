@@ -26,6 +26,14 @@ void check(const OptimizerOptions& options) {
 
 }  // namespace
 
+FlatOptimizer::FlatOptimizer(const OptimizerOptions& options, const torch::Tensor& like) : options_(options) {
+  if (options.name != "sgd")
+    state_names_ = {"exp_avg", "exp_avg_sq"};
+  else if (options.momentum != 0)
+    state_names_ = {"momentum"};
+  for (std::size_t i = 0; i < state_names_.size(); ++i) state_.push_back(torch::zeros_like(like));
+}
+
 std::vector<std::string> optimizer_names() { return {"sgd", "adam", "adamw"}; }
 
 std::unique_ptr<FlatOptimizer> make_optimizer(const OptimizerOptions& options, const torch::Tensor& like) {

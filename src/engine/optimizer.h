@@ -34,10 +34,20 @@ class FlatOptimizer {
  public:
   virtual ~FlatOptimizer() = default;
   /// The buffers that belong to a checkpoint, each as long as the flat space, and their names ("exp_avg").
-  virtual std::vector<std::string> state_names() const = 0;
-  virtual std::vector<torch::Tensor> state() const = 0;
+  const std::vector<std::string>& state_names() const { return state_names_; }
+  const std::vector<torch::Tensor>& state() const { return state_; }
   /// `gradient_scale`: a scalar tensor on the device that multiplies the gradients first, or undefined for 1.
   virtual void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) = 0;
+
+ protected:
+  /// With the state that the named optimizer needs, zeroed: none or momentum for sgd, two averages for adam and adamw.
+  FlatOptimizer(const OptimizerOptions& options, const torch::Tensor& like);
+
+  const OptimizerOptions options_;
+
+ private:
+  std::vector<std::string> state_names_;
+  std::vector<torch::Tensor> state_;
 };
 
 std::vector<std::string> optimizer_names();

@@ -16,30 +16,21 @@ float scale_of(const torch::Tensor& gradient_scale) {
 
 class CpuSgd : public FlatOptimizer {
  public:
-  CpuSgd(const OptimizerOptions& options, const torch::Tensor& like) : options_(options) {
-    if (options.momentum != 0) momentum_ = torch::zeros_like(like);
-  }
-
-  std::vector<std::string> state_names() const override {
-    return momentum_.defined() ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
-  }
-  std::vector<torch::Tensor> state() const override {
-    return momentum_.defined() ? std::vector<torch::Tensor>{momentum_} : std::vector<torch::Tensor>{};
-  }
+  CpuSgd(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
     const float rate = static_cast<float>(learning_rate), scale = scale_of(gradient_scale);
     const float decay = static_cast<float>(options_.weight_decay);
-    if (!momentum_.defined()) {
+    if (state().empty()) {
       at::parallel_for(slice.begin, slice.end, kGrain, [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) values[i] -= rate * (scale * gradients[i] + decay * values[i]);
       });
       return;
     }
     // A zeroed buffer makes the first step's momentum equal to its gradient, as torch has it.
-    float* const momentum = momentum_.data_ptr<float>();
+    float* const momentum = state()[0].data_ptr<float>();
     const float keep = static_cast<float>(options_.momentum);
     const bool nesterov = options_.nesterov;
     at::parallel_for(slice.begin, slice.end, kGrain, [=](int64_t begin, int64_t end) {
@@ -57,25 +48,17 @@ class CpuSgd : public FlatOptimizer {
       }
     });
   }
-
- private:
-  OptimizerOptions options_;
-  torch::Tensor momentum_;
 };
 
 class CpuAdam : public FlatOptimizer {
  public:
-  CpuAdam(const OptimizerOptions& options, const torch::Tensor& like)
-      : options_(options), mean_(torch::zeros_like(like)), square_(torch::zeros_like(like)) {}
-
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-  std::vector<torch::Tensor> state() const override { return {mean_, square_}; }
+  CpuAdam(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
-    float* const mean = mean_.data_ptr<float>();
-    float* const square = square_.data_ptr<float>();
+    float* const mean = state()[0].data_ptr<float>();
+    float* const square = state()[1].data_ptr<float>();
     const double steps = static_cast<double>(slice.step);
     const double correction1 = 1 - std::pow(options_.beta1, steps), correction2 = 1 - std::pow(options_.beta2, steps);
     const bool decoupled = options_.name == "adamw";
@@ -96,10 +79,6 @@ class CpuAdam : public FlatOptimizer {
       }
     });
   }
-
- private:
-  OptimizerOptions options_;
-  torch::Tensor mean_, square_;
 };
 
 }  // namespace

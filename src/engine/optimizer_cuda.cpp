@@ -14,50 +14,33 @@ c10::optional<torch::Tensor> divisor_of(const torch::Tensor& gradient_scale) {
 
 class CudaSgd : public FlatOptimizer {
  public:
-  CudaSgd(const OptimizerOptions& options, const torch::Tensor& like) : options_(options) {
-    if (options.momentum != 0) momentum_ = torch::zeros_like(like);
-  }
-
-  std::vector<std::string> state_names() const override {
-    return momentum_.defined() ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
-  }
-  std::vector<torch::Tensor> state() const override {
-    return momentum_.defined() ? std::vector<torch::Tensor>{momentum_} : std::vector<torch::Tensor>{};
-  }
+  CudaSgd(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     const int64_t length = slice.end - slice.begin;
     std::vector<torch::Tensor> values = {slice.values.narrow(0, slice.begin, length)};
     std::vector<torch::Tensor> gradients = {slice.gradients.narrow(0, slice.begin, length)};
     std::vector<torch::Tensor> momentum;
-    if (momentum_.defined()) momentum.push_back(momentum_.narrow(0, slice.begin, length));
+    for (const torch::Tensor& buffer : state()) momentum.push_back(buffer.narrow(0, slice.begin, length));
     at::_fused_sgd_(values, gradients, momentum, options_.weight_decay, options_.momentum, learning_rate,
                     /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
                     divisor_of(gradient_scale), {});
   }
-
- private:
-  OptimizerOptions options_;
-  torch::Tensor momentum_;
 };
 
 class CudaAdam : public FlatOptimizer {
  public:
-  CudaAdam(const OptimizerOptions& options, const torch::Tensor& like)
-      : options_(options), mean_(torch::zeros_like(like)), square_(torch::zeros_like(like)) {}
-
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-  std::vector<torch::Tensor> state() const override { return {mean_, square_}; }
+  CudaAdam(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     const int64_t length = slice.end - slice.begin;
     std::vector<torch::Tensor> values = {slice.values.narrow(0, slice.begin, length)};
     std::vector<torch::Tensor> gradients = {slice.gradients.narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> mean = {mean_.narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> square = {square_.narrow(0, slice.begin, length)};
+    std::vector<torch::Tensor> mean = {state()[0].narrow(0, slice.begin, length)};
+    std::vector<torch::Tensor> square = {state()[1].narrow(0, slice.begin, length)};
     const std::vector<torch::Tensor> none;
-    const std::vector<torch::Tensor> steps = {
-        torch::full({}, static_cast<double>(slice.step), mean_.options())};  // a fill kernel, not a copy from the host
+    const std::vector<torch::Tensor> steps = {torch::full(
+        {}, static_cast<double>(slice.step), state()[0].options())};  // a fill kernel, not a copy from the host
     const auto fused = options_.name == "adamw" ? fused_adamw : fused_adam;
     fused(values, gradients, mean, square, none, steps, learning_rate, options_, divisor_of(gradient_scale));
   }
@@ -75,9 +58,6 @@ class CudaAdam : public FlatOptimizer {
     at::_fused_adamw_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
                       options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
   }
-
-  OptimizerOptions options_;
-  torch::Tensor mean_, square_;
 };
 
 }  // namespace
