@@ -7,6 +7,11 @@ namespace {
 
 Span span_of(std::vector<int64_t>& words) { return {words.data(), words.size(), DataType::i64}; }
 
+/// memcpy that may be asked for nothing, from or to nowhere.
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 std::size_t words_for(std::size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t); }
 
 }  // namespace
@@ -16,7 +21,7 @@ std::string broadcast_text(Communicator& comm, const std::string& text, int root
   comm.broadcast(span_of(length), root)->wait();
   const auto bytes = static_cast<std::size_t>(length[0]);
   std::vector<int64_t> words(words_for(bytes));
-  if (comm.rank() == root) std::memcpy(words.data(), text.data(), bytes);
+  if (comm.rank() == root) copy_bytes(words.data(), text.data(), bytes);
   comm.broadcast(span_of(words), root)->wait();
   return {reinterpret_cast<const char*>(words.data()), bytes};
 }
@@ -32,7 +37,7 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& tex
     all += counts.back();
   }
   std::vector<int64_t> words(all);
-  std::memcpy(words.data() + mine, text.data(), text.size());
+  copy_bytes(words.data() + mine, text.data(), text.size());
   comm.all_gather(span_of(words), counts)->wait();
   std::vector<std::string> texts;
   const int64_t* next = words.data();
