@@ -177,8 +177,8 @@ void Trainer::set_up() {
 
 void Trainer::run() {
   together(comm_, [this] { set_up(); });
-  const c10::OptionalDeviceGuard device_guard =
-      device_.is_cuda() ? c10::OptionalDeviceGuard(device_) : c10::OptionalDeviceGuard();
+  c10::OptionalDeviceGuard device_guard;
+  if (device_.is_cuda()) device_guard.reset_device(device_);
   EngineOptions engine_options = options_.engine;
   if (options_.trace_steps > 0) {
     trace_ = std::make_unique<Trace>(
