@@ -9,6 +9,26 @@
 
 namespace tutti {
 
+/// What samples are, and so what a batch of n of them holds.
+enum class SampleKind {
+  images,        // inputs: float [n, channels, height, width]; target: int64 [n], a class
+  segmentation,  // inputs: float [n, channels, height, width]; target: float [n, 1, height, width], 0 or 1
+  sentences,     // inputs: int64 [n, length], token numbers, 0 after the end; target: int64 [n], a class
+  masked_text,   // inputs: int64 tokens [n, length], int64 segments (0, 1) [n, length], int64 attention (1: a token, 0:
+                 // padding) [n, length], int64 positions [n, masked] that are to be guessed, int64 words [n, masked]
+                 // there, -100 for unused entries; target: int64 [n], 0: the second part follows the first, 1: it does
+                 // not
+};
+
+/// What a model must know of the samples it is made for.
+struct SampleTraits {
+  SampleKind kind = SampleKind::images;
+  std::vector<int64_t> shape;  // of one sample's first input: {channels, height, width} or {length}
+  int64_t classes = 0;         // of the target, where it is a class
+  int64_t vocabulary = 0;      // of text: tokens are below this
+  int64_t masked = 0;          // of masked text: most positions to be guessed
+};
+
 /// Samples that go through the model together. `inputs` and `target` have `size` entries in their first dimension.
 struct Batch {
   std::vector<torch::Tensor> inputs;
@@ -22,6 +42,7 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual const std::string& name() const = 0;
   virtual int64_t size() const = 0;
+  virtual SampleTraits traits() const = 0;
   /// Batch tensors, uninitialized, for `count` samples on the CPU; `pinned` for fast copies to a GPU.
   virtual Batch make_batch(int64_t count, bool pinned) const = 0;
   /// Writes sample `index` into row `row` of a batch from make_batch.

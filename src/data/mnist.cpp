@@ -26,6 +26,7 @@ class Mnist : public Dataset {
 
   const std::string& name() const override { return name_; }
   int64_t size() const override { return images_.count; }
+  SampleTraits traits() const override { return digit_traits(); }
   Batch make_batch(int64_t count, bool pinned) const override { return make_digit_batch(count, pinned); }
   void load(int64_t index, int64_t row, Batch& batch) const override {
     store_digit(images_.pixels.data() + index * kDigitPixels, labels_[index], row, batch);

@@ -17,6 +17,8 @@ constexpr std::array<float, 256> kNormalized = normalized_bytes();
 
 }  // namespace
 
+SampleTraits digit_traits() { return {SampleKind::images, {1, kDigitSide, kDigitSide}, 10, 0, 0}; }
+
 Batch make_digit_batch(int64_t count, bool pinned) {
   // Without a GPU there is nothing to pin for, and torch refuses to.
   const bool pin = pinned && torch::cuda::is_available();

@@ -9,6 +9,8 @@ namespace tutti {
 constexpr int64_t kDigitSide = 28;
 constexpr int64_t kDigitPixels = kDigitSide * kDigitSide;
 
+SampleTraits digit_traits();
+
 /// Batch tensors for digits: one float input [count, 1, 28, 28] and int64 targets [count].
 Batch make_digit_batch(int64_t count, bool pinned);
 

@@ -18,6 +18,7 @@ class Numbers : public Dataset {
  public:
   const std::string& name() const override { return name_; }
   int64_t size() const override { return 1000; }
+  SampleTraits traits() const override { return {}; }
   Batch make_batch(int64_t count, bool) const override {
     return {{torch::empty({count})}, torch::empty({count}, torch::kLong), count};
   }
