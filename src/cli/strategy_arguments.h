@@ -16,6 +16,7 @@ struct StrategyArguments {
   double fusion_cycle_ms = 1;
   double partition_mb = 4;
   double credit_mb = 16;
+  int servers = 0;
 
   void add_to(CLI::App& command, const std::string& group);
   StrategyOptions options() const;

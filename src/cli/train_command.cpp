@@ -99,7 +99,16 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   arguments.strategy.add_to(command, "Ranks");
   command
       .add_option("--wire", options.engine.wire,
-                  "how gradients travel: fp32; fp16 or bf16 halve the bytes and change the mathematics")
+                  "how gradients travel: fp32; fp16 or bf16 halve the bytes; topk (the largest) or sign (a bit each) "
+                  "leave most of them for later steps. All but fp32 change the mathematics")
+      ->capture_default_str()
+      ->group("Ranks");
+  command.add_option("--topk-ratio", options.engine.topk_ratio, "wire format topk: part of the gradients that travels")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option("--node-ranks", options.ranks_per_node,
+                  "…-ps: ranks that add up among themselves before one of them talks to the servers")
       ->capture_default_str()
       ->group("Ranks");
   command
@@ -189,20 +198,28 @@ int run(TrainArguments& arguments) {
   LaunchEnv env = read_launch_env();
   const int cores = available_cores();
   const bool is_launched = !env.launcher.empty();
-  if (is_launched && env.launcher != "tutti" && arguments.ranks != -1 && arguments.ranks != env.size)
-    throw UsageError("--ranks {} contradicts {}, which started {} ranks: leave --ranks out", arguments.ranks,
-                     env.launcher, env.size);
-  const int ranks = is_launched ? env.size : arguments.ranks != -1 ? arguments.ranks : default_ranks(options, cores);
-  const int local_ranks = is_launched ? env.local_size : ranks;
+  const int servers = options.engine.strategy_options.servers;
+  if (is_launched && env.launcher != "tutti" && arguments.ranks != -1 && arguments.ranks + servers != env.size)
+    throw UsageError("--ranks {} contradicts {}, which started {} processes{}: leave --ranks out", arguments.ranks,
+                     env.launcher, env.size, servers > 0 ? fmt::format(", of which {} are servers", servers) : "");
+  const int ranks = is_launched             ? env.size - servers
+                    : arguments.ranks != -1 ? arguments.ranks
+                                            : default_ranks(options, cores);
+  const int local_ranks = is_launched ? std::max(1, env.local_size - servers) : ranks;
   options.threads = arguments.threads != -1 ? arguments.threads : std::max(1, cores / local_ranks);
   check_options(options);
+  if (servers > 0 && !find_strategy(options.engine.strategy).uses_servers)
+    throw UsageError("--servers {}: strategy {} uses none; those that do end in -ps", servers, options.engine.strategy);
+  if (servers > 0 && ranks < 2)
+    throw UsageError("--servers {} with {} rank{}: servers add up what two or more ranks push", servers,
+                     std::max(0, ranks), ranks == 1 ? "" : "s");
 
   if (is_launched || ranks == 1) {
     train(options, env);
     return 0;
   }
   LaunchOptions launch;
-  launch.ranks = ranks;
+  launch.ranks = ranks + servers;
   launch.threads = options.threads;
   std::ifstream command_line("/proc/self/cmdline");
   for (std::string argument; std::getline(command_line, argument, '\0');) launch.command.push_back(argument);

@@ -6,10 +6,12 @@
 
 namespace tutti {
 
-CommThread::CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, Wire& wire, IssueLog& log,
-                       std::function<void(std::size_t)> transfer_done, std::chrono::milliseconds timeout, Trace* trace)
+CommThread::CommThread(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire,
+                       IssueLog& log, std::function<void(std::size_t)> transfer_done, std::chrono::milliseconds timeout,
+                       Trace* trace)
     : plan_(plan),
       comm_(comm),
+      servers_(servers),
       link_(link),
       wire_(wire),
       log_(log),
@@ -34,7 +36,7 @@ CommThread::~CommThread() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
-    if (current_ >= 0) comm_.abort("the step was abandoned");
+    if (current_ >= 0 || !under_way_.empty()) abort("the step was abandoned");
   }
   changed_.notify_all();
   thread_.join();
@@ -47,6 +49,7 @@ void CommThread::begin_step(int64_t step) {
   busy_s_ = 0;
   early_.clear();
   step_complete_ = plan_.transfers.empty();
+  if (servers_ != nullptr && plan_.servers > 0) servers_->begin_step();
   if (trace_ == nullptr) return;
   trace_->begin_communication(step);
   if (recording() == nullptr) return;
@@ -81,7 +84,7 @@ double CommThread::wait(Condition condition) {
   const auto start = Clock::now();
   if (!progressed_.wait_for(lock, timeout_, is_over)) {
     const std::string where = context(current_ >= 0 ? static_cast<std::size_t>(current_) : 0);
-    comm_.abort("no progress");
+    abort("no progress");
     error_ =
         std::make_exception_ptr(CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the "
                                            "last line of each rank, or raise --comm-timeout.",
@@ -101,6 +104,16 @@ double CommThread::wait_for_slot(std::size_t slot) {
   return wait([this, slot] { return step_complete_ || cursor_.is_slot_synchronized(slot); });
 }
 
+void CommThread::abort(const char* reason) noexcept {
+  comm_.abort(reason);
+  if (servers_ != nullptr) servers_->abort(reason);
+}
+
+bool CommThread::must_complete() const {
+  // Not when the oldest one happens to be through: ranks that share a node must start and complete in the same order.
+  return !under_way_.empty() && (static_cast<int>(under_way_.size()) >= plan_.under_way || cursor_.has_started_all());
+}
+
 void CommThread::run() {
   link_.enter_comm_thread();
   std::unique_lock<std::mutex> lock(mutex_);
@@ -109,38 +122,49 @@ void CommThread::run() {
     const auto has_work = [&] {
       if (step_complete_ || error_) return false;
       if (cursor_.is_backward_done() && !early_.empty()) return true;
+      if (must_complete()) return true;
       next = cursor_.start_next();
       return next.has_value();
     };
     changed_.wait(lock, [&] { return stopping_ || has_work(); });
     if (stopping_) return;
-    if (!next) {
+    if (cursor_.is_backward_done() && !early_.empty()) {
       for (const std::size_t transfer : std::exchange(early_, {})) finish_transfer(transfer, lock);
-      continue;
+      if (!next) continue;
     }
-    current_ = static_cast<std::ptrdiff_t>(*next);
+    const bool starts = next.has_value();
+    if (starts) {
+      if (under_way_.empty()) busy_since_ = Clock::now();
+      under_way_.emplace_back();
+      under_way_.back().transfer = *next;
+      if (recording() != nullptr) under_way_.back().queued_ns = queued_ns(*next);
+    }
+    UnderWay& transfer = starts ? under_way_.back() : under_way_.front();
+    const std::size_t index = transfer.transfer;
+    current_ = static_cast<std::ptrdiff_t>(index);
     const bool after_backward = cursor_.is_backward_done();
-    TraceBuffer* const traced = recording();
-    const int64_t queued = traced != nullptr ? queued_ns(*next) : 0;
     lock.unlock();
-    const auto start = Clock::now();
-    const int64_t start_ns = traced != nullptr ? trace_now() : 0;
-    const std::exception_ptr error = guarded(*next, [&] { run_transfer(*next, after_backward); });
-    const double seconds = seconds_since(start);
-    if (traced != nullptr && !error)
-      traced->add(
-          {TraceKind::transfer, static_cast<int>(*next), traced->step(), start_ns, trace_now(), queued, issued_ns_});
+    const std::exception_ptr error = guarded(index, [&] {
+      if (starts)
+        start(transfer, after_backward);
+      else
+        complete(transfer);
+    });
     lock.lock();
-    busy_s_ += seconds;
     current_ = -1;
     if (error) {
       if (!error_) error_ = error;
+      under_way_.clear();
       progressed_.notify_all();
-    } else if (cursor_.is_backward_done()) {
-      finish_transfer(*next, lock);
-    } else {
-      early_.push_back(*next);
+      continue;
     }
+    if (starts) continue;
+    under_way_.pop_front();
+    if (under_way_.empty()) busy_s_ += seconds_since(busy_since_);
+    if (cursor_.is_backward_done())
+      finish_transfer(index, lock);
+    else
+      early_.push_back(index);
   }
 }
 
@@ -180,33 +204,50 @@ std::exception_ptr CommThread::guarded(std::size_t index, Function function) con
   }
 }
 
-void CommThread::run_transfer(std::size_t index, bool after_backward) {
-  const Transfer& transfer = plan_.transfers[index];
-  const auto [first, last] = slots_of_transfer_[index];
+void CommThread::start(UnderWay& under_way, bool after_backward) {
+  const Transfer& transfer = plan_.transfers[under_way.transfer];
+  const auto [first, last] = slots_of_transfer_[under_way.transfer];
+  if (recording() != nullptr) under_way.start_ns = trace_now();
   const bool carries_values = transfer.operation == Operation::all_gather && plan_.sharded_optimizer;
-  const FlatBuffer buffer = carries_values ? FlatBuffer::values : FlatBuffer::gradients;
+  under_way.buffer = carries_values ? FlatBuffer::values : FlatBuffer::gradients;
   link_.wait_for_gradients(first, last, after_backward);
   // The gradients that an all_gather collects are where its reduce_scatter left them.
   const bool is_there = transfer.operation == Operation::all_gather && !carries_values;
-  const Span span =
-      is_there ? link_.host(buffer, transfer.begin, transfer.end) : link_.fetch(buffer, transfer.begin, transfer.end);
+  under_way.gradients = is_there ? link_.host(under_way.buffer, transfer.begin, transfer.end)
+                                 : link_.fetch(under_way.buffer, transfer.begin, transfer.end);
   log_.add(step_, transfer);
   // Parameters travel as they are, or ranks would end up with different ones.
-  const Span message = carries_values ? span : wire_.pack(span);
-  if (recording() != nullptr) issued_ns_ = trace_now();
+  const Span message = carries_values ? under_way.gradients : wire_.pack(under_way.gradients, transfer.begin);
+  under_way.message = message;
+  if (recording() != nullptr) under_way.issued_ns = trace_now();
   switch (transfer.operation) {
     case Operation::all_reduce:
-      comm_.all_reduce_sum(message)->wait();
+      under_way.work = wire_.all_reduce(message, comm_);
       break;
     case Operation::reduce_scatter:
-      comm_.reduce_scatter_sum(message, shares(transfer, comm_.size()))->wait();
+      under_way.work = comm_.reduce_scatter_sum(message, shares(transfer, comm_.size()));
       break;
     case Operation::all_gather:
-      comm_.all_gather(message, shares(transfer, comm_.size()))->wait();
+      under_way.work = comm_.all_gather(message, shares(transfer, comm_.size()));
+      break;
+    case Operation::push_pull:
+      under_way.work = servers_->start(under_way.transfer, message);
       break;
   }
-  if (!carries_values) wire_.unpack(message, span);
-  link_.deliver(buffer, transfer.begin, transfer.end);
+}
+
+void CommThread::complete(UnderWay& under_way) {
+  const Transfer& transfer = plan_.transfers[under_way.transfer];
+  under_way.work->wait();
+  if (under_way.buffer == FlatBuffer::gradients) wire_.unpack(under_way.message, under_way.gradients);
+  link_.deliver(under_way.buffer, transfer.begin, transfer.end);
+  TraceBuffer* const traced = recording();
+  if (traced == nullptr) return;
+  // Of several under way, the time belongs to the oldest: what is recorded does not overlap.
+  const int64_t begin = std::max(under_way.start_ns, last_end_ns_);
+  last_end_ns_ = trace_now();
+  traced->add({TraceKind::transfer, static_cast<int>(under_way.transfer), traced->step(), begin, last_end_ns_,
+               under_way.queued_ns, std::max(under_way.issued_ns, begin)});
 }
 
 std::string CommThread::context(std::size_t index) const {

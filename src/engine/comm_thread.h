@@ -2,15 +2,19 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/trace.h"
 #include "comm/communicator.h"
+#include "comm/ps/push_pull.h"
 #include "engine/device_link.h"
 #include "engine/issue_log.h"
 #include "engine/wire.h"
@@ -18,14 +22,16 @@
 
 namespace tutti {
 
-/// Runs a plan's transfers, one after the other in plan order, beside the computation: the one communication thread of
-/// a rank. The computing threads report events and wait where they need results. Between a completed wait_for_step()
-/// and the next begin_step() the thread sleeps and the communicator is free for others. Borrows everything it is given.
+/// Runs a plan's transfers beside the computation, started and completed in plan order, as many at once as the plan
+/// allows: the one communication thread of a rank. The computing threads report events and wait where they need
+/// results. Between a completed wait_for_step() and the next begin_step() the thread sleeps and the communicator is
+/// free for others. Borrows everything it is given.
 class CommThread {
  public:
   /// `transfer_done` is called on this thread, after backward and before anybody is told that the transfer is done:
-  /// what it changes is not read by the backward that is still running. `trace` may be null.
-  CommThread(const Plan& plan, Communicator& comm, DeviceLink& link, Wire& wire, IssueLog& log,
+  /// what it changes is not read by the backward that is still running. `servers` is null where the plan has no
+  /// push_pull; `trace` may be null.
+  CommThread(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire, IssueLog& log,
              std::function<void(std::size_t transfer)> transfer_done, std::chrono::milliseconds timeout,
              Trace* trace = nullptr);
   ~CommThread();  // does not wait for peers: aborts what is under way
@@ -46,8 +52,20 @@ class CommThread {
   double busy_s() const { return busy_s_; }
 
  private:
+  /// A transfer that was started.
+  struct UnderWay {
+    std::size_t transfer = 0;
+    FlatBuffer buffer = FlatBuffer::gradients;
+    Span gradients, message;  // as computed, and as it travels
+    std::unique_ptr<Work> work;
+    int64_t queued_ns = 0, start_ns = 0, issued_ns = 0;  // while a step is recorded
+  };
+
   void run();
-  void run_transfer(std::size_t index, bool after_backward);
+  void start(UnderWay& transfer, bool after_backward);
+  void complete(UnderWay& transfer);
+  bool must_complete() const;
+  void abort(const char* reason) noexcept;
   void finish_transfer(std::size_t index, std::unique_lock<std::mutex>& lock);
   /// Runs it; what it throws, with the transfer's name.
   template <typename Function>
@@ -60,6 +78,7 @@ class CommThread {
 
   const Plan& plan_;
   Communicator& comm_;
+  PushPull* const servers_;
   DeviceLink& link_;
   Wire& wire_;
   IssueLog& log_;
@@ -74,10 +93,12 @@ class CommThread {
   PlanCursor cursor_;               // guarded by mutex_
   bool step_complete_ = true;       // guarded by mutex_
   bool stopping_ = false;           // guarded by mutex_
-  std::ptrdiff_t current_ = -1;     // transfer under way; guarded by mutex_
+  std::deque<UnderWay> under_way_;  // changed by the thread alone, under mutex_
+  std::ptrdiff_t current_ = -1;     // transfer that the thread is busy with; guarded by mutex_
   std::vector<std::size_t> early_;  // carried, but backward is not over; guarded by mutex_
   double busy_s_ = 0;               // written by the thread while a step is open
-  int64_t issued_ns_ = 0;           // of the transfer under way; the thread's own
+  Clock::time_point busy_since_{};  // the thread's own
+  int64_t last_end_ns_ = 0;         // of a recorded transfer; the thread's own
   // While a step is recorded; guarded by mutex_. 0: not yet.
   std::vector<int64_t> slot_ready_ns_, transfer_done_ns_;
   int64_t backward_done_ns_ = 0;

@@ -16,6 +16,12 @@
 
 namespace tutti {
 
+void check_wire(const EngineOptions& options) {
+  if (is_compressed(options.wire) && !sums_by_all_reduce(find_strategy(options.strategy)))
+    throw UsageError("wire format '{}' works with strategies that all-reduce, and '{}' does not: try buckets or mgwfbp",
+                     options.wire, options.strategy);
+}
+
 Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions& options)
     : model_(model),
       comm_(comm),
@@ -23,12 +29,15 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
       space_(model, comm),
       whole_{0, space_.elements(), make_optimizer(options.optimizer, space_.values())},
       link_(make_device_link(space_, comm)),
-      wire_(comm.size() > 1 ? options.wire : "fp32", space_.elements(), comm),
+      wire_(comm.size() > 1 ? options.wire : "fp32", space_.elements(), options.topk_ratio, comm),
       plan_(make_bsp_plan(space_.unmeasured_profile(), {}, comm.size(), options.strategy_options)),
       written_(space_.parameters().size(), 0),
       first_update_(space_.parameters().size(), 0),
       hooks_(space_.parameters(), [this](std::size_t parameter) { on_gradient(parameter); }) {
-  find_strategy(options.strategy);  // before anything is spent on an unknown name
+  const Strategy& strategy = find_strategy(options.strategy);
+  if (comm.size() > 1 && strategy.uses_servers && options.servers == nullptr)
+    throw UsageError("strategy '{}' needs parameter servers, and there are none", options.strategy);
+  check_wire(options);
   if (comm.size() > 1) {
     broadcast(space_.values());
     for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
@@ -57,7 +66,7 @@ void Engine::broadcast(torch::Tensor tensor) {
 
 void Engine::start_comm_thread() {
   comm_thread_ = std::make_unique<CommThread>(
-      plan_, comm_, *link_, wire_, log_, [this](std::size_t transfer) { on_transfer_done(transfer); },
+      plan_, comm_, options_.servers, *link_, wire_, log_, [this](std::size_t transfer) { on_transfer_done(transfer); },
       options_.comm_timeout, options_.trace);
 }
 
@@ -281,11 +290,14 @@ void Engine::update_all() { update(whole_, 0, space_.elements(), clip_factor());
 void Engine::adopt_strategy() {
   const Strategy& strategy = find_strategy(options_.strategy);
   if (strategy.uses_links && comm_.size() > 1)
-    links_ = measure_links(comm_, 2 * space_.elements() * static_cast<int64_t>(sizeof(float)));
+    links_ = measure_links(comm_, strategy.uses_servers ? options_.servers : nullptr,
+                           2 * space_.elements() * static_cast<int64_t>(sizeof(float)));
   std::string text;
   if (comm_.rank() == 0) {
     const Profile profile = profiler_ ? profiler_->result() : space_.unmeasured_profile();
-    const Plan plan = strategy.make_plan(profile, links_.value_or(Links{}), comm_.size(), options_.strategy_options);
+    StrategyOptions strategy_options = options_.strategy_options;
+    if (options_.servers != nullptr) strategy_options.servers = options_.servers->servers();
+    const Plan plan = strategy.make_plan(profile, links_.value_or(Links{}), comm_.size(), strategy_options);
     text = nlohmann::json({{"profile", profile}, {"plan", plan}}).dump();
   }
   // Rank 0's plan for everybody: ranks that planned for themselves could differ.
@@ -310,10 +322,20 @@ void Engine::adopt_strategy() {
   unwatched_.clear();
   for (const GradientProfile& gradient : profile.gradients)
     if (gradient.needed_s <= 0) unwatched_.push_back(static_cast<std::size_t>(gradient.parameter));
-  space_.lay_out(plan_.slots, whole_.optimizer->state());
+  std::vector<torch::Tensor> state = whole_.optimizer->state();
+  for (const torch::Tensor& buffer : wire_.state()) state.push_back(buffer);
+  space_.lay_out(plan_.slots, state);
   if (comm_.size() == 1) return;
+  if (plan_.servers > 0) announce_messages();
   if (plan_.sharded_optimizer) split_optimizer();
   start_comm_thread();
+}
+
+void Engine::announce_messages() {
+  std::vector<PushPullMessage> messages;
+  for (const Transfer& transfer : plan_.transfers)
+    messages.push_back({static_cast<std::size_t>(transfer.elements()), transfer.server});
+  options_.servers->announce(wire_.type(), messages);
 }
 
 void Engine::split_optimizer() {

@@ -12,6 +12,7 @@
 
 #include "base/trace.h"
 #include "comm/communicator.h"
+#include "comm/ps/push_pull.h"
 #include "engine/comm_thread.h"
 #include "engine/device_link.h"
 #include "engine/flat_space.h"
@@ -27,12 +28,17 @@ struct EngineOptions {
   std::string strategy = "buckets";
   StrategyOptions strategy_options;
   OptimizerOptions optimizer;
-  std::string wire = "fp32";  // the format in which gradients travel
-  double clip_norm = 0;       // global norm that gradients are clipped to; 0: never
-  int profile_steps = 3;      // measured under `bsp` before the strategy makes its plan
+  PushPull* servers = nullptr;  // for strategies that use them; outlives the engine
+  std::string wire = "fp32";    // the format in which gradients travel
+  double topk_ratio = 0.01;     // of the gradients, that wire format topk keeps
+  double clip_norm = 0;         // global norm that gradients are clipped to; 0: never
+  int profile_steps = 3;        // measured under `bsp` before the strategy makes its plan
   std::chrono::milliseconds comm_timeout{300'000};
   Trace* trace = nullptr;  // records what both threads do; outlives the engine
 };
+
+/// Throws UsageError when the strategy cannot carry the wire format.
+void check_wire(const EngineOptions& options);
 
 struct StepTimes {
   double comm_busy_s = 0;     // transfers under way; of the step before, where transfers cross the end of a step
@@ -115,6 +121,7 @@ class Engine {
   bool crosses_steps() const { return comm_thread_ != nullptr && plan_.barrier == Barrier::next_forward; }
   void start_comm_thread();
   void adopt_strategy();
+  void announce_messages();
   void split_optimizer();
 
   torch::nn::Module& model_;

@@ -1,7 +1,5 @@
 #include "engine/wire.h"
 
-#include <torch/types.h>
-
 #include <algorithm>
 
 #include "base/error.h"
@@ -19,24 +17,68 @@ torch::Tensor tensor_on(const Span& span) {
 
 }  // namespace
 
-std::vector<std::string> wire_names() { return {"fp32", "fp16", "bf16"}; }
+std::vector<std::string> wire_names() { return {"fp32", "fp16", "bf16", "topk", "sign"}; }
 
-Wire::Wire(const std::string& name, int64_t longest, Communicator& comm) {
+bool is_compressed(const std::string& wire) { return wire == "topk" || wire == "sign"; }
+
+Wire::Wire(const std::string& name, int64_t longest, double ratio, Communicator& comm)
+    : ranks_(comm.size()), rank_(comm.rank()) {
+  const auto names = wire_names();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UsageError(unknown_name("wire format", name, names));
   if (name == "fp32") return;
-  if (name != "fp16" && name != "bf16") throw UsageError(unknown_name("wire format", name, wire_names()));
-  type_ = name == "fp16" ? DataType::f16 : DataType::bf16;
-  buffer_ = comm.allocate(static_cast<std::size_t>(std::max<int64_t>(longest, 1)) * bytes_of(type_));
+  const auto elements = static_cast<std::size_t>(std::max<int64_t>(longest, 1));
+  if (is_compressed(name)) {
+    compressor_ = make_compressor(name, ratio);
+    left_out_ = torch::zeros({static_cast<int64_t>(elements)});
+    buffer_ = comm.allocate(static_cast<std::size_t>(ranks_) * compressor_->words(elements) * sizeof(float));
+  } else {
+    type_ = name == "fp16" ? DataType::f16 : DataType::bf16;
+    buffer_ = comm.allocate(elements * bytes_of(type_));
+  }
 }
 
-Span Wire::pack(Span gradients) {
+Span Wire::pack(Span gradients, int64_t begin) {
+  if (compressor_) {
+    const std::size_t words = compressor_->words(gradients.count);
+    float* const mine = static_cast<float*>(buffer_) + static_cast<std::size_t>(rank_) * words;
+    float* const left_out = left_out_.data_ptr<float>() + begin;
+    const float* const computed = static_cast<const float*>(gradients.data);
+    for (std::size_t i = 0; i < gradients.count; ++i) left_out[i] += computed[i];
+    compressor_->encode(left_out, gradients.count, mine);
+    compressor_->add_decoded(mine, gradients.count, -1, left_out);
+    return {buffer_, static_cast<std::size_t>(ranks_) * words, DataType::f32};
+  }
   if (type_ == DataType::f32) return gradients;
-  const Span message{buffer_, gradients.count, type_};
+  // Each message has its own place, since several may be under way.
+  const Span message{static_cast<std::byte*>(buffer_) + static_cast<std::size_t>(begin) * bytes_of(type_),
+                     gradients.count, type_};
   tensor_on(message).copy_(tensor_on(gradients));
   return message;
 }
 
+std::unique_ptr<Work> Wire::all_reduce(Span message, Communicator& comm) const {
+  if (!compressor_) return comm.all_reduce_sum(message);
+  const auto ranks = static_cast<std::size_t>(ranks_);
+  return comm.all_gather(message, std::vector<std::size_t>(ranks, message.count / ranks));
+}
+
 void Wire::unpack(Span message, Span gradients) const {
-  if (type_ != DataType::f32) tensor_on(gradients).copy_(tensor_on(message));
+  if (compressor_) {
+    float* const sum = static_cast<float*>(gradients.data);
+    std::fill(sum, sum + gradients.count, 0.0F);
+    const std::size_t words = compressor_->words(gradients.count);
+    for (int rank = 0; rank < ranks_; ++rank)
+      compressor_->add_decoded(static_cast<const float*>(message.data) + static_cast<std::size_t>(rank) * words,
+                               gradients.count, 1, sum);
+  } else if (type_ != DataType::f32) {
+    tensor_on(gradients).copy_(tensor_on(message));
+  }
+}
+
+std::vector<torch::Tensor> Wire::state() const {
+  if (!left_out_.defined()) return {};
+  return {left_out_};
 }
 
 }  // namespace tutti

@@ -1,29 +1,47 @@
 #pragma once
 
+#include <torch/types.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "engine/compression.h"
 
 namespace tutti {
 
 std::vector<std::string> wire_names();
+/// Whether the format leaves something out and so needs all_reduces: "topk", "sign".
+bool is_compressed(const std::string& wire);
 
-/// The format in which gradients travel: fp32 as they are, fp16 or bf16 for half the bytes. Sums are made in float32
-/// and rounded once, so the 16-bit formats change the mathematics, but the same way under every strategy.
+/// The format in which gradients travel: fp32 as they are, fp16 or bf16 for half the bytes, topk or sign for a small
+/// part of them. Of the 16-bit formats, sums are made in float32 and rounded once, so they change the mathematics, but
+/// the same way under every strategy. topk and sign choose by message, so strategies differ under them.
 class Wire {
  public:
-  /// `longest`: elements of the longest message. A collective, when the format is not fp32.
-  Wire(const std::string& name, int64_t longest, Communicator& comm);
+  /// `longest`: elements of the longest message, and of the flat space. `ratio`: of the gradients that topk keeps. A
+  /// collective, when the format is not fp32.
+  Wire(const std::string& name, int64_t longest, double ratio, Communicator& comm);
 
-  /// The message to send for float32 gradients; they themselves for fp32.
-  Span pack(Span gradients);
-  /// Writes the message back; does nothing for fp32.
+  DataType type() const { return type_; }
+
+  /// The message to send for the float32 gradients that begin at element `begin`; they themselves for fp32.
+  Span pack(Span gradients, int64_t begin);
+  /// Sums such a message over the ranks.
+  std::unique_ptr<Work> all_reduce(Span message, Communicator& comm) const;
+  /// Writes the sum to the gradients; does nothing for fp32.
   void unpack(Span message, Span gradients) const;
+
+  /// What was left out so far: laid out like gradients.
+  std::vector<torch::Tensor> state() const;
 
  private:
   DataType type_ = DataType::f32;
   void* buffer_ = nullptr;  // the communicator's
+  std::unique_ptr<Compressor> compressor_;
+  int ranks_ = 1, rank_ = 0;
+  torch::Tensor left_out_;  // by a compressor
 };
 
 }  // namespace tutti

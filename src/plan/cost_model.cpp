@@ -7,7 +7,9 @@ namespace tutti {
 namespace {
 
 double seconds_of(const Transfer& transfer, const Links& links) {
-  const double whole = links.all_reduce.seconds(transfer.elements() * static_cast<int64_t>(sizeof(float)));
+  const int64_t bytes = transfer.elements() * static_cast<int64_t>(sizeof(float));
+  if (transfer.operation == Operation::push_pull) return links.push_pull.seconds(bytes);
+  const double whole = links.all_reduce.seconds(bytes);
   return transfer.operation == Operation::all_reduce ? whole : whole / 2;
 }
 

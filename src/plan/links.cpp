@@ -57,7 +57,14 @@ void from_json(const nlohmann::json& json, LinkCost& cost) {
     cost.samples.push_back({sample.at("bytes"), sample.at("seconds")});
 }
 
-void to_json(nlohmann::json& json, const Links& links) { json = {{"all_reduce", links.all_reduce}}; }
-void from_json(const nlohmann::json& json, Links& links) { json.at("all_reduce").get_to(links.all_reduce); }
+void to_json(nlohmann::json& json, const Links& links) {
+  json = {{"all_reduce", links.all_reduce}};
+  if (!links.push_pull.samples.empty()) json["push_pull"] = links.push_pull;
+}
+void from_json(const nlohmann::json& json, Links& links) {
+  links = {};
+  json.at("all_reduce").get_to(links.all_reduce);
+  if (json.contains("push_pull")) json.at("push_pull").get_to(links.push_pull);
+}
 
 }  // namespace tutti

@@ -25,6 +25,7 @@ struct LinkCost {
 /// What messages between the ranks of a run cost.
 struct Links {
   LinkCost all_reduce;
+  LinkCost push_pull;  // where there are parameter servers
 };
 
 /// Least squares on relative errors, so that small messages count as much as large ones; neither part falls below zero.

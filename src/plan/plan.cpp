@@ -27,10 +27,11 @@ Value from_word(const nlohmann::json& text, std::initializer_list<Value> all) {
   throw Error("unknown word {} in a plan", text.dump());
 }
 
-auto fields(const Transfer& t) { return std::tie(t.name, t.operation, t.starts, t.after, t.begin, t.end); }
+auto fields(const Transfer& t) { return std::tie(t.name, t.operation, t.starts, t.after, t.begin, t.end, t.server); }
 auto fields(const GradientSlot& s) { return std::tie(s.name, s.parameter, s.begin, s.elements); }
 auto fields(const Plan& p) {
-  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.elements, p.slots, p.transfers);
+  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.servers, p.under_way, p.elements, p.slots,
+                  p.transfers);
 }
 
 /// Throws unless the transfers among `plan`'s that `counts` tells apart cover the flat space exactly once.
@@ -92,6 +93,8 @@ const char* word(Operation operation) {
       return "reduce_scatter";
     case Operation::all_gather:
       return "all_gather";
+    case Operation::push_pull:
+      return "push_pull";
   }
   return "?";
 }
@@ -117,6 +120,10 @@ void check_plan(const Plan& plan) {
                   transfer.name, why);
     };
     if (transfer.after >= static_cast<int>(i)) refuse("waits for a transfer that comes later");
+    // A transfer that waits for one before it would wait for ever if that one is only completed later.
+    if (transfer.after >= 0 && plan.under_way > 1) refuse("waits for a transfer that may still be under way");
+    if (transfer.operation == Operation::push_pull && (transfer.server < 0 || transfer.server >= plan.servers))
+      refuse("goes to a server that is not there");
     if (transfer.operation == Operation::all_gather) {
       if (transfer.after < 0) refuse("waits for no reduce_scatter");
       const Transfer& first = plan.transfers[static_cast<std::size_t>(transfer.after)];
@@ -130,10 +137,9 @@ void check_plan(const Plan& plan) {
 }
 
 void to_json(nlohmann::json& json, const Plan& plan) {
-  json = {{"strategy", plan.strategy},
-          {"ranks", plan.ranks},
-          {"barrier", word(plan.barrier)},
-          {"sharded_optimizer", plan.sharded_optimizer},
+  json = {{"strategy", plan.strategy},     {"ranks", plan.ranks},
+          {"barrier", word(plan.barrier)}, {"sharded_optimizer", plan.sharded_optimizer},
+          {"servers", plan.servers},       {"under_way", plan.under_way},
           {"elements", plan.elements}};
   json["slots"] = nlohmann::json::array();
   for (const GradientSlot& slot : plan.slots)
@@ -146,7 +152,8 @@ void to_json(nlohmann::json& json, const Plan& plan) {
                                  {"starts", word(transfer.starts)},
                                  {"after", transfer.after},
                                  {"begin", transfer.begin},
-                                 {"end", transfer.end}});
+                                 {"end", transfer.end},
+                                 {"server", transfer.server}});
 }
 
 void from_json(const nlohmann::json& json, Plan& plan) {
@@ -155,18 +162,20 @@ void from_json(const nlohmann::json& json, Plan& plan) {
   json.at("ranks").get_to(plan.ranks);
   plan.barrier = from_word(json.at("barrier"), {Barrier::optimizer_step, Barrier::next_forward});
   json.at("sharded_optimizer").get_to(plan.sharded_optimizer);
+  plan.servers = json.value("servers", 0);
+  plan.under_way = json.value("under_way", 1);
   json.at("elements").get_to(plan.elements);
   for (const nlohmann::json& slot : json.at("slots"))
     plan.slots.push_back({slot.at("name"), slot.at("parameter"), slot.at("begin"), slot.at("elements")});
   for (const nlohmann::json& entry : json.at("transfers")) {
     Transfer transfer;
     entry.at("name").get_to(transfer.name);
-    transfer.operation =
-        from_word(entry.at("operation"), {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather});
+    transfer.operation = from_word(entry.at("operation"), kOperations);
     transfer.starts = from_word(entry.at("starts"), {StartsWhen::gradients_ready, StartsWhen::backward_done});
     entry.at("after").get_to(transfer.after);
     entry.at("begin").get_to(transfer.begin);
     entry.at("end").get_to(transfer.end);
+    transfer.server = entry.value("server", -1);
     plan.transfers.push_back(transfer);
   }
 }
@@ -178,12 +187,18 @@ std::string describe(const Plan& plan) {
                   plan.barrier == Barrier::optimizer_step ? "the optimizer steps when all are done"
                                                           : "each layer's next forward waits for its own",
                   plan.sharded_optimizer ? "; each rank keeps a share of the optimizer's state" : "");
+  if (plan.servers > 0)
+    text += fmt::format("  through {} parameter server{}, up to {} transfers under way\n", plan.servers,
+                        plan.servers == 1 ? "" : "s", plan.under_way);
   text += fmt::format("  {:>4}  {:<14}  {:>10}  {:<24}  {}\n", "#", "operation", "size", "starts", "gradients");
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& transfer = plan.transfers[i];
     std::string starts = transfer.starts == StartsWhen::gradients_ready ? "when ready" : "after backward";
     if (transfer.after >= 0) starts += fmt::format(", after #{}", transfer.after);
-    text += fmt::format("  {:>4}  {:<14}  {:>10}  {:<24}  {}\n", i, word(transfer.operation),
+    const std::string operation = transfer.operation == Operation::push_pull
+                                      ? fmt::format("{} {}", word(transfer.operation), transfer.server)
+                                      : word(transfer.operation);
+    text += fmt::format("  {:>4}  {:<14}  {:>10}  {:<24}  {}\n", i, operation,
                         readable_bytes(static_cast<uint64_t>(transfer.elements()) * 4), starts, transfer.name);
   }
   return text;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -9,7 +10,12 @@
 
 namespace tutti {
 
-enum class Operation { all_reduce, reduce_scatter, all_gather };
+enum class Operation {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  push_pull,  // to a parameter server, which sends the sum back
+};
 
 /// When a transfer may start.
 enum class StartsWhen {
@@ -25,6 +31,7 @@ struct Transfer {
   int after = -1;     // the transfer that must be done before: an all_gather's reduce_scatter; -1: none
   int64_t begin = 0;  // elements of the flat space
   int64_t end = 0;
+  int server = -1;  // of a push_pull
 
   int64_t elements() const { return end - begin; }
   bool operator==(const Transfer& other) const;
@@ -58,6 +65,8 @@ struct Plan {
   /// Each rank keeps the optimizer's state of its share of every reduce_scatter alone, updates that, and all_gather
   /// carries the new parameters instead of the gradients.
   bool sharded_optimizer = false;
+  int servers = 0;       // parameter servers that push_pulls are placed on
+  int under_way = 1;     // transfers that may be under way at once
   int64_t elements = 0;  // length of the flat space, padding included
   std::vector<GradientSlot> slots;
   std::vector<Transfer> transfers;
@@ -73,13 +82,15 @@ Transfer transfer_over(const Plan& plan, std::size_t first_slot, std::size_t las
 /// Appends such a transfer.
 void add_transfer(Plan& plan, std::size_t first_slot, std::size_t last_slot, StartsWhen starts);
 
+constexpr std::initializer_list<Operation> kOperations = {Operation::all_reduce, Operation::reduce_scatter,
+                                                          Operation::all_gather, Operation::push_pull};
 const char* word(Operation operation);
 
 /// The elements that rank `rank` owns of a reduce_scatter or all_gather: as even as possible, cut at cache lines.
 std::vector<std::size_t> shares(const Transfer& transfer, int ranks);
 
 /// Throws Error unless the plan can be run: all_reduces and reduce_scatters cover the flat space exactly once, each
-/// reduce_scatter has its all_gather, and nothing waits for what comes later.
+/// reduce_scatter has its all_gather, each push_pull its server, and nothing waits for what comes later.
 void check_plan(const Plan& plan);
 
 void to_json(nlohmann::json& json, const Plan& plan);

@@ -23,6 +23,7 @@ class PlanCursor {
   std::optional<std::size_t> start_next();
   void transfer_done(std::size_t transfer);
 
+  bool has_started_all() const { return next_ == plan_->transfers.size(); }
   bool is_backward_done() const { return backward_done_; }
   bool has_gradient(std::size_t slot) const { return ready_[slot]; }
   /// All transfers are done: the optimizer may step.

@@ -63,13 +63,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// An all_reduce counts whole, its halves half each.
-double share_of_startup(Operation operation) { return operation == Operation::all_reduce ? 1 : 0.5; }
+/// An all_reduce or push_pull counts whole, the halves of an all_reduce half each.
+double share_of_startup(Operation operation) {
+  return operation == Operation::reduce_scatter || operation == Operation::all_gather ? 0.5 : 1;
+}
 
 void find_startup(const std::vector<RankTrace>& ranks, const Plan& plan, const std::optional<Links>& links,
                   const Arrivals& arrivals, StepBreakdown& result) {
   if (links) {
-    result.startup_s = links->all_reduce.startup_s;
+    result.startup_s = (plan.servers > 0 ? links->push_pull : links->all_reduce).startup_s;
     result.startup_from = "links";
     return;
   }
@@ -276,7 +278,7 @@ void from_json(const nlohmann::json& json, StepBreakdown& breakdown) {
   for (const nlohmann::json& one : json.at("transfers")) {
     TransferBreakdown transfer;
     one.at("name").get_to(transfer.name);
-    for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather})
+    for (const Operation operation : kOperations)
       if (one.at("operation") == word(operation)) transfer.operation = operation;
     one.at("bytes").get_to(transfer.bytes);
     one.at("busy_s").get_to(transfer.busy_s);

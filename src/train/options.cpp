@@ -31,6 +31,8 @@ void check_options(const TrainOptions& options) {
   check_name("precision", options.precision, {"fp32", "bf16"});
   check_name("transport", options.transport, {"shm"});
   check_name("wire format", options.engine.wire, wire_names());
+  at_least("--servers", options.engine.strategy_options.servers, 0);
+  at_least("--node-ranks", options.ranks_per_node, 1);
   at_least("--link-startup-us", options.link_startup_us, 0);
   at_least("--link-gbps", options.link_gbps, 0);
   at_least("--epochs", static_cast<double>(options.epochs), 1);
@@ -49,6 +51,9 @@ void check_options(const TrainOptions& options) {
   at_least("--checkpoint-steps", static_cast<double>(options.checkpoint_steps), 0);
   at_least("--checkpoint-minutes", options.checkpoint_minutes, 0);
   at_least("--keep-checkpoints", static_cast<double>(options.keep_checkpoints), 1);
+  if (!(options.engine.topk_ratio > 0 && options.engine.topk_ratio <= 1))
+    throw UsageError("--topk-ratio is {}: it must be above 0 and at most 1", options.engine.topk_ratio);
+  check_wire(options.engine);
   if (options.engine.strategy_options.bucket_bytes < 1 || options.engine.strategy_options.first_bucket_bytes < 1)
     throw UsageError("--bucket-mb and --first-bucket-mb must be above 0");
 }
@@ -92,7 +97,10 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"fusion_cycle_s", options.engine.strategy_options.fusion_cycle_s},
           {"partition_bytes", options.engine.strategy_options.partition_bytes},
           {"credit_bytes", options.engine.strategy_options.credit_bytes},
+          {"servers", options.engine.strategy_options.servers},
+          {"ranks_per_node", options.ranks_per_node},
           {"wire", options.engine.wire},
+          {"topk_ratio", options.engine.topk_ratio},
           {"transport", options.transport},
           {"link_startup_us", options.link_startup_us},
           {"link_gbps", options.link_gbps},

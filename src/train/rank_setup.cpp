@@ -13,6 +13,22 @@
 
 namespace tutti {
 
+namespace {
+
+LinkLimit link_limit(const TrainOptions& options) {
+  return {std::chrono::nanoseconds(static_cast<int64_t>(options.link_startup_us * 1e3)), options.link_gbps * 1e9 / 8};
+}
+
+bool needs_servers(const TrainOptions& options, int ranks) {
+  return ranks > 1 && find_strategy(options.engine.strategy).uses_servers;
+}
+
+ShmServerOptions server_options(const TrainOptions& options, const LaunchEnv& env) {
+  return {env.job, env.size, options.engine.strategy_options.servers, options.ranks_per_node, link_limit(options)};
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
   if (env.nodes > 1 || env.local_size != env.size)
     throw UsageError("transport shm joins ranks of one machine, but this job has {} nodes: start it on one", env.nodes);
@@ -23,8 +39,22 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
   shm.progress_thread = false;  // the engine has a communication thread of its own
   auto comm = make_shm_communicator(shm);
   if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
-  return limit_links(std::move(comm), {std::chrono::nanoseconds(static_cast<int64_t>(options.link_startup_us * 1e3)),
-                                       options.link_gbps * 1e9 / 8});
+  return limit_links(std::move(comm), link_limit(options));
+}
+
+std::unique_ptr<ShmServers> connect_servers(const TrainOptions& options, const LaunchEnv& env) {
+  if (!needs_servers(options, env.size)) return nullptr;
+  return std::make_unique<ShmServers>(server_options(options, env), env.rank);
+}
+
+bool serve_if_server(const TrainOptions& options, LaunchEnv& env) {
+  const int servers = options.engine.strategy_options.servers;
+  const int ranks = env.size - servers;
+  env.local_size -= env.size - ranks;
+  env.size = ranks;
+  if (env.rank < ranks) return false;
+  run_shm_server(server_options(options, env), env.rank - ranks);
+  return true;
 }
 
 torch::Device choose_device(const std::string& wanted, int local_rank) {

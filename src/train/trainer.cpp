@@ -531,9 +531,15 @@ void Trainer::finish() {
 
 void train(const TrainOptions& options, const LaunchEnv& env) {
   set_compute_threads(options.threads);
-  const std::unique_ptr<Communicator> comm = connect(options, env);
+  LaunchEnv ranks = env;
+  if (serve_if_server(options, ranks)) return;
+  const std::unique_ptr<Communicator> comm = connect(options, ranks);
   try {
-    Trainer(options, env, *comm).run();
+    const std::unique_ptr<ShmServers> servers = connect_servers(options, ranks);
+    TrainOptions connected = options;
+    if (servers) connected.engine.servers = &servers->push_pull();
+    Trainer(connected, ranks, *comm).run();
+    if (servers) servers->stop();
     comm->barrier()->wait();  // nobody leaves while others still need them
   } catch (const std::exception& error) {
     comm->abort(error.what());

@@ -7,6 +7,7 @@
 
 #include "networks.h"
 #include "support/rank_threads.h"
+#include "support/test_servers.h"
 
 namespace tutti {
 namespace {
@@ -56,12 +57,17 @@ std::vector<Weights> weights_after(const Case& run) {
     torch::manual_seed(static_cast<uint64_t>(rank) + 5);
     models.push_back(std::make_shared<OddNetwork>());
   }
+  const TestServers servers(run.engine.strategy, run.ranks, 0);
   expect_no_errors(run_rank_threads(run.ranks, [&](Communicator& comm) {
     OddNetwork& model = *models[static_cast<std::size_t>(comm.rank())];
-    Engine engine(model, comm, run.engine);
+    EngineOptions options = run.engine;
+    const auto connection = servers.connect(comm.rank());
+    if (connection) options.servers = &connection->push_pull();
+    Engine engine(model, comm, options);
     train(model, engine, run, comm);
     engine.settle();
     weights[static_cast<std::size_t>(comm.rank())] = copies(model);
+    if (connection) connection->stop();
   }));
   return weights;
 }

@@ -6,13 +6,15 @@
 #include "engine/engine.h"
 #include "networks.h"
 #include "support/rank_threads.h"
+#include "support/test_servers.h"
 
 namespace tutti {
 namespace {
 
 constexpr int64_t kFirst = 5, kSteps = 4;
 
-void train_traced(const std::string& strategy, int accumulate, Communicator& comm, Trace& trace, Plan& plan) {
+void train_traced(const std::string& strategy, int accumulate, Communicator& comm, const TestServers& servers,
+                  Trace& trace, Plan& plan) {
   torch::manual_seed(9);
   BatchNormNetwork model;
   EngineOptions options;
@@ -21,6 +23,8 @@ void train_traced(const std::string& strategy, int accumulate, Communicator& com
   options.strategy_options.first_bucket_bytes = 100;
   options.strategy_options.partition_bytes = 128;
   options.trace = &trace;
+  const auto connection = servers.connect(comm.rank());
+  if (connection) options.servers = &connection->push_pull();
   Engine engine(model, comm, options);
   for (int step = 0; step < kFirst + kSteps + 2; ++step) {
     engine.begin_step();
@@ -31,6 +35,7 @@ void train_traced(const std::string& strategy, int accumulate, Communicator& com
   }
   engine.settle();
   plan = engine.plan();
+  if (connection) connection->stop();
 }
 
 void expect_nested(const std::vector<TraceEvent>& events, const std::string& where) {
@@ -53,9 +58,10 @@ TEST_P(EngineTrace, HasEveryStepLayerAndTransferOfItsWindowOnEveryRank) {
     std::vector<std::unique_ptr<Trace>> traces;
     for (int rank = 0; rank < 2; ++rank) traces.push_back(std::make_unique<Trace>(TraceWindow{kFirst, kSteps}));
     std::vector<Plan> plans(2);
+    const TestServers servers(GetParam(), 2, 0);
     const auto errors = run_rank_threads(2, [&](Communicator& comm) {
       const auto rank = static_cast<std::size_t>(comm.rank());
-      train_traced(GetParam(), accumulate, comm, *traces[rank], plans[rank]);
+      train_traced(GetParam(), accumulate, comm, servers, *traces[rank], plans[rank]);
     });
     for (const std::string& error : errors) EXPECT_EQ(error, "");
     for (const auto& trace : traces) {

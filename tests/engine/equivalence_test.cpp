@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "networks.h"
 #include "support/rank_threads.h"
+#include "support/test_servers.h"
 
 namespace tutti {
 namespace {
@@ -18,6 +19,7 @@ struct Setting {
   double clip_norm = 0;
   int accumulate = 1;
   std::string wire = "fp32";
+  int servers = 0;  // for strategies that use them; 0: one beside each rank
 };
 
 template <typename Network>
@@ -28,6 +30,7 @@ std::vector<torch::Tensor> weights_after(const std::string& strategy, const Sett
     models.push_back(std::make_shared<Network>());
   }
   std::vector<std::vector<torch::Tensor>> weights(static_cast<std::size_t>(setting.ranks));
+  const TestServers servers(strategy, setting.ranks, setting.servers);
   const auto errors = run_rank_threads(setting.ranks, [&](Communicator& comm) {
     Network& model = *models[static_cast<std::size_t>(comm.rank())];
     EngineOptions options;
@@ -40,6 +43,8 @@ std::vector<torch::Tensor> weights_after(const std::string& strategy, const Sett
     options.strategy_options.first_bucket_bytes = 100;
     options.strategy_options.partition_bytes = model.parameters()[0].numel() > 1'000'000 ? 4 << 20 : 128;
     options.strategy_options.credit_bytes = 256;
+    const auto connection = servers.connect(comm.rank());
+    if (connection) options.servers = &connection->push_pull();
     Engine engine(model, comm, options);
     for (int step = 0; step < setting.steps; ++step) {
       engine.begin_step();
@@ -52,6 +57,7 @@ std::vector<torch::Tensor> weights_after(const std::string& strategy, const Sett
     }
     engine.settle();
     weights[static_cast<std::size_t>(comm.rank())] = copies(model);
+    if (connection) connection->stop();
   });
   for (const std::string& error : errors) EXPECT_EQ(error, "");
   for (std::size_t rank = 1; rank < weights.size(); ++rank)
@@ -88,7 +94,7 @@ constexpr int kSteps = std::is_same_v<Network, ManyTinyNetwork> ? 8 : 20;
 
 template <typename Network>
 class Equivalence : public testing::Test {};
-using Networks = testing::Types<BatchNormNetwork, TiedNetwork, UnusedNetwork, ManyTinyNetwork>;
+using Networks = testing::Types<DigitNetwork, BatchNormNetwork, TiedNetwork, UnusedNetwork, ManyTinyNetwork>;
 TYPED_TEST_SUITE(Equivalence, Networks);
 
 TYPED_TEST(Equivalence, OfAllStrategies) {
@@ -106,6 +112,16 @@ TYPED_TEST(Equivalence, OfAllStrategiesWithAccumulationAndClipping) {
 TYPED_TEST(Equivalence, OfAllStrategiesWith16BitMessages) {
   expect_all_strategies_equal<TypeParam>({3, kSteps<TypeParam>, "sgd", 0, 1, "bf16"});
   expect_all_strategies_equal<TypeParam>({2, kSteps<TypeParam>, "adam", 0, 1, "fp16"});
+}
+
+TEST(ParameterServers, OfAnyNumberGiveTheWeightsOfBsp) {
+  const auto expected = weights_after<BatchNormNetwork>("bsp", {3, 6});
+  for (const char* strategy : {"bsp-ps", "wfbp-ps", "bytescheduler-ps"})
+    for (const int servers : {1, 2, 5}) {
+      const auto weights = weights_after<BatchNormNetwork>(strategy, {3, 6, "sgd", 0, 1, "fp32", servers});
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        EXPECT_TRUE(torch::equal(weights[i], expected[i])) << strategy << " with " << servers << " servers";
+    }
 }
 
 TEST(HugeTensor, IsSynchronizedEquallyByAllStrategies) {

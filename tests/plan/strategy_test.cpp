@@ -139,6 +139,31 @@ TEST(Dear, GathersInTheOrderOfTheNextForwardWhatItScatteredInBackward) {
   EXPECT_EQ(plan.transfers[3].after, 0);
 }
 
+TEST(ParameterServers, CarryLoadsThatDifferByLessThanOnePartition) {
+  std::mt19937 random(3);
+  StrategyOptions options;
+  options.partition_bytes = 64 << 10;
+  for (int i = 0; i < 50; ++i) {
+    const Profile profile = random_profile(random);
+    for (const auto& make : {make_bsp_ps_plan, make_wfbp_ps_plan, make_bytescheduler_ps_plan}) {
+      options.servers = 1 + i % 7;
+      const Plan plan = make(profile, random_links(random), 4, options);
+      std::vector<int64_t> load(static_cast<std::size_t>(options.servers), 0);
+      int64_t longest = 0;
+      for (const Transfer& transfer : plan.transfers) {
+        load.at(static_cast<std::size_t>(transfer.server)) += transfer.elements();
+        longest = std::max(longest, transfer.elements());
+      }
+      EXPECT_LE(longest * 4, options.partition_bytes);
+      EXPECT_LE(*std::max_element(load.begin(), load.end()) - *std::min_element(load.begin(), load.end()), longest);
+    }
+  }
+}
+
+TEST(ParameterServers, StandBesideEachRankUnlessTheirNumberIsGiven) {
+  EXPECT_EQ(make_wfbp_ps_plan(profile_of({10, 20}), {}, 3, {}).servers, 3);
+}
+
 TEST(CostModel, HidesInTheNextForwardWhatCrossesTheEndOfAStep) {
   // Two gradients, ready at 1 and 2 ms, of 1 ms of communication each; forward needs p0 at 0.5 ms and p1 at 1 ms, and
   // takes 2 ms in all. After backward p1 is through and p0 on its way until 3 ms.

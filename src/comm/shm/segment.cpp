@@ -67,10 +67,11 @@ Fd Segment::create_file(int size) {
   return file;
 }
 
-Segment::Segment(Fd file, int rank, int size)
+Segment::Segment(Fd file, int rank, int size, int servers)
     : file_(std::move(file)),
       rank_(rank),
       size_(size),
+      servers_(servers),
       ring_bytes_(Layout::ring_bytes(size)),
       bytes_(Layout::total(size)) {
   void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
@@ -112,7 +113,11 @@ std::string Segment::failure_text() {
   return control().failure_text;
 }
 
-std::string Segment::describe(int rank) { return fmt::format("rank {} of {} (pid {})", rank, size_, state(rank).pid); }
+std::string Segment::describe(int rank) {
+  const int workers = size_ - servers_;
+  if (rank >= workers) return fmt::format("parameter server {} (pid {})", rank - workers, state(rank).pid);
+  return fmt::format("rank {} of {} (pid {})", rank, workers, state(rank).pid);
+}
 
 bool Segment::has_cpu_per_rank() {
   // The union: ranks that are bound to one processor each have as many as there are ranks.

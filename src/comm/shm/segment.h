@@ -63,7 +63,8 @@ class Segment {
  public:
   /// Rank 0 creates the file, the others get it from rank 0.
   static Fd create_file(int size);
-  Segment(Fd file, int rank, int size);
+  /// The last `servers` ranks are called parameter servers in messages.
+  Segment(Fd file, int rank, int size, int servers = 0);
   ~Segment();
   Segment(const Segment&) = delete;
 
@@ -86,7 +87,7 @@ class Segment {
   /// The text of the failure; only after has_failed().
   std::string failure_text();
 
-  /// "rank 2 of 4 (pid 123)"
+  /// "rank 2 of 4 (pid 123)", "parameter server 0 (pid 124)"
   std::string describe(int rank);
   /// Whether there is a processor for every rank.
   bool has_cpu_per_rank();
@@ -104,6 +105,7 @@ class Segment {
   Fd file_;
   int rank_;
   int size_;
+  int servers_;
   std::size_t ring_bytes_;
   std::size_t bytes_;
   std::byte* base_;

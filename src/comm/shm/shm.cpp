@@ -40,7 +40,7 @@ class ShmCommunicator : public Communicator {
  public:
   ShmCommunicator(const ShmOptions& options, Meeting meeting)
       : lifeline_(std::move(meeting.own_lifeline)),
-        segment_(std::move(meeting.file), options.rank, options.size),
+        segment_(std::move(meeting.file), options.rank, options.size, options.servers),
         engine_(segment_, {spin_of(options), options.progress_thread}),
         monitor_(segment_, std::move(meeting.lifelines)) {}
 

@@ -11,6 +11,7 @@ namespace tutti {
 struct ShmOptions {
   int rank = 0;
   int size = 1;
+  int servers = 0;  // so many of the last ranks are called parameter servers in messages
   /// Ranks that give the same name meet. The name lives in the kernel's abstract socket namespace and leaves
   /// nothing behind.
   std::string job = "";

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "plan/cost_model.h"
+#include "plan/partitions.h"
 #include "plan/strategy.h"
 
 namespace tutti {
@@ -30,26 +31,18 @@ std::vector<Partition> split(const Plan& plan, const Profile& profile, int64_t p
   std::vector<std::size_t> priority(plan.slots.size());
   for (std::size_t i = 0; i < by_need.size(); ++i) priority[by_need[i]] = i;
 
-  const int64_t longest =
-      std::max(kSlotAlignment, partition_bytes / static_cast<int64_t>(sizeof(float)) / kSlotAlignment * kSlotAlignment);
   std::vector<Partition> partitions;
-  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
-    const Transfer whole = transfer_over(plan, slot, slot);
-    const int64_t pieces = (whole.elements() + longest - 1) / longest;
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      Transfer part = whole;
-      part.begin = whole.begin + piece * longest;
-      part.end = std::min(whole.end, part.begin + longest);
-      if (pieces > 1) part.name += "[" + std::to_string(piece + 1) + "/" + std::to_string(pieces) + "]";
+  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot)
+    for (const Transfer& part : cut(transfer_over(plan, slot, slot), partition_bytes))
       partitions.push_back({part, profile.gradients[slot].ready_s, priority[slot], false});
-    }
-  }
   return partitions;
 }
 
-Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int64_t partition_bytes,
+/// Through `servers` parameter servers; with none, by all-reduce.
+Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int servers, int64_t partition_bytes,
                     int64_t credit_bytes) {
-  Plan plan = empty_plan(profile, "bytescheduler", ranks);
+  Plan plan = empty_plan(profile, servers > 0 ? "bytescheduler-ps" : "bytescheduler", ranks);
+  const LinkCost& cost = servers > 0 ? links.push_pull : links.all_reduce;
   plan.barrier = Barrier::next_forward;
   std::vector<Partition> partitions = split(plan, profile, partition_bytes);
   struct UnderWay {
@@ -73,7 +66,7 @@ Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int64
       const int64_t bytes = best->transfer.elements() * static_cast<int64_t>(sizeof(float));
       best->is_issued = true;
       plan.transfers.push_back(best->transfer);
-      link_free = std::max(now, link_free) + links.all_reduce.seconds(bytes);
+      link_free = std::max(now, link_free) + cost.seconds(bytes);
       under_way.push_back({link_free, bytes});
       credit -= bytes;
       continue;
@@ -84,20 +77,23 @@ Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int64
       under_way.pop_front();
     }
   }
+  if (servers > 0) {
+    place_on_servers(plan, servers);
+    plan.under_way = static_cast<int>(std::clamp<int64_t>(credit_bytes / partition_bytes, 2, 64));
+  }
   return plan;
 }
 
-}  // namespace
-
-Plan make_bytescheduler_plan(const Profile& profile, const Links& links, int ranks, const StrategyOptions& options) {
+Plan best_plan(const Profile& profile, const Links& links, int ranks, int servers, const StrategyOptions& options) {
   const int64_t credit = std::max<int64_t>(1, options.credit_bytes);
-  if (options.partition_bytes > 0) return scheduled_plan(profile, links, ranks, options.partition_bytes, credit);
+  if (options.partition_bytes > 0)
+    return scheduled_plan(profile, links, ranks, servers, options.partition_bytes, credit);
   // Search: the partition and credit under which the model predicts the shortest step; on a tie the larger partition.
   Plan best;
   double best_s = std::numeric_limits<double>::infinity();
   for (int64_t partition = 64 << 20; partition >= 256 << 10; partition /= 2)
     for (const int64_t partitions_under_way : {1, 2, 4}) {
-      Plan plan = scheduled_plan(profile, links, ranks, partition, partition * partitions_under_way);
+      Plan plan = scheduled_plan(profile, links, ranks, servers, partition, partition * partitions_under_way);
       const double seconds = predict_step(plan, profile, links).step_s;
       if (seconds < best_s * (1 - 1e-6)) {
         best_s = seconds;
@@ -105,6 +101,16 @@ Plan make_bytescheduler_plan(const Profile& profile, const Links& links, int ran
       }
     }
   return best;
+}
+
+}  // namespace
+
+Plan make_bytescheduler_plan(const Profile& profile, const Links& links, int ranks, const StrategyOptions& options) {
+  return best_plan(profile, links, ranks, 0, options);
+}
+
+Plan make_bytescheduler_ps_plan(const Profile& profile, const Links& links, int ranks, const StrategyOptions& options) {
+  return best_plan(profile, links, ranks, options.servers > 0 ? options.servers : ranks, options);
 }
 
 }  // namespace tutti

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/ps/push_pull.h"
+
+namespace tutti {
+
+/// Workers and parameter servers on one machine, over shared memory.
+struct ShmServerOptions {
+  std::string job = "";    // workers and servers that give the same name meet
+  int ranks = 1;           // that train
+  int servers = 0;         // processes of their own; 0: a thread beside each worker that talks to servers
+  int ranks_per_node = 1;  // that add up among themselves before one of them talks to the servers
+  LinkLimit limit;
+
+  int workers() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
+  ServerGroup shape() const { return {workers(), servers > 0 ? servers : workers(), servers == 0}; }
+};
+
+/// A rank's connection to its servers, and the server thread beside it where it has one. One that goes without stop()
+/// ends the servers with an error.
+class ShmServers {
+ public:
+  /// Returns when everybody has come.
+  ShmServers(const ShmServerOptions& options, int rank);
+  ~ShmServers();
+
+  PushPull& push_pull() { return *push_pull_; }
+  /// Lets the servers go, in good order. Every rank calls it, after the last message.
+  void stop();
+
+ private:
+  class ServerThread;
+
+  std::unique_ptr<ServerThread> server_;
+  std::unique_ptr<Communicator> group_, node_;
+  std::unique_ptr<PushPull> push_pull_;
+};
+
+/// Is server number `server` until the workers stop; throws CommFailed when one is gone.
+void run_shm_server(const ShmServerOptions& options, int server);
+
+}  // namespace tutti
