@@ -3,7 +3,7 @@
 add_library(tutti_warnings INTERFACE)
 target_compile_options(tutti_warnings INTERFACE -Wall -Wextra -Werror)
 if(TUTTI_SANITIZE)
-  target_compile_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE} -Wno-maybe-uninitialized -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_compile_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE})
 endif()
 

@@ -239,7 +239,7 @@ void CommThread::start(UnderWay& under_way, bool after_backward) {
 void CommThread::complete(UnderWay& under_way) {
   const Transfer& transfer = plan_.transfers[under_way.transfer];
   under_way.work->wait();
-  if (under_way.buffer == FlatBuffer::gradients) wire_.unpack(under_way.message, under_way.gradients);
+  if (under_way.buffer == FlatBuffer::gradients) wire_.unpack(under_way.message, under_way.gradients, transfer.begin);
   link_.deliver(under_way.buffer, transfer.begin, transfer.end);
   TraceBuffer* const traced = recording();
   if (traced == nullptr) return;

@@ -38,6 +38,7 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
   if (comm.size() > 1 && strategy.uses_servers && options.servers == nullptr)
     throw UsageError("strategy '{}' needs parameter servers, and there are none", options.strategy);
   check_wire(options);
+  wire_.lay_out(plan_.slots);
   if (comm.size() > 1) {
     broadcast(space_.values());
     for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
@@ -325,6 +326,7 @@ void Engine::adopt_strategy() {
   std::vector<torch::Tensor> state = whole_.optimizer->state();
   for (const torch::Tensor& buffer : wire_.state()) state.push_back(buffer);
   space_.lay_out(plan_.slots, state);
+  wire_.lay_out(plan_.slots);
   if (comm_.size() == 1) return;
   if (plan_.servers > 0) announce_messages();
   if (plan_.sharded_optimizer) split_optimizer();

@@ -38,15 +38,39 @@ Wire::Wire(const std::string& name, int64_t longest, double ratio, Communicator&
   }
 }
 
+template <typename Use>
+void Wire::for_gradients(int64_t begin, std::size_t count, Use use) const {
+  const int64_t end = begin + static_cast<int64_t>(count);
+  for (const GradientSlot& slot : slots_) {
+    const int64_t from = std::max(begin, slot.begin), to = std::min(end, slot.begin + slot.elements);
+    if (from < to) use(static_cast<std::size_t>(from - begin), static_cast<std::size_t>(to - from));
+  }
+}
+
+std::vector<float> Wire::without_padding(const float* elements, int64_t begin, std::size_t count) const {
+  std::vector<float> gradients;
+  gradients.reserve(count);
+  for_gradients(begin, count, [&](std::size_t offset, std::size_t length) {
+    gradients.insert(gradients.end(), elements + offset, elements + offset + length);
+  });
+  return gradients;
+}
+
 Span Wire::pack(Span gradients, int64_t begin) {
   if (compressor_) {
-    const std::size_t words = compressor_->words(gradients.count);
-    float* const mine = static_cast<float*>(buffer_) + static_cast<std::size_t>(rank_) * words;
     float* const left_out = left_out_.data_ptr<float>() + begin;
     const float* const computed = static_cast<const float*>(gradients.data);
     for (std::size_t i = 0; i < gradients.count; ++i) left_out[i] += computed[i];
-    compressor_->encode(left_out, gradients.count, mine);
-    compressor_->add_decoded(mine, gradients.count, -1, left_out);
+    std::vector<float> wanted = without_padding(left_out, begin, gradients.count);
+    const std::size_t words = compressor_->words(wanted.size());
+    float* const mine = static_cast<float*>(buffer_) + static_cast<std::size_t>(rank_) * words;
+    compressor_->encode(wanted.data(), wanted.size(), mine);
+    compressor_->add_decoded(mine, wanted.size(), -1, wanted.data());
+    const float* rest = wanted.data();
+    for_gradients(begin, gradients.count, [&](std::size_t offset, std::size_t length) {
+      std::copy(rest, rest + length, left_out + offset);
+      rest += length;
+    });
     return {buffer_, static_cast<std::size_t>(ranks_) * words, DataType::f32};
   }
   if (type_ == DataType::f32) return gradients;
@@ -63,14 +87,20 @@ std::unique_ptr<Work> Wire::all_reduce(Span message, Communicator& comm) const {
   return comm.all_gather(message, std::vector<std::size_t>(ranks, message.count / ranks));
 }
 
-void Wire::unpack(Span message, Span gradients) const {
+void Wire::unpack(Span message, Span gradients, int64_t begin) const {
   if (compressor_) {
-    float* const sum = static_cast<float*>(gradients.data);
-    std::fill(sum, sum + gradients.count, 0.0F);
-    const std::size_t words = compressor_->words(gradients.count);
+    std::size_t count = 0;
+    for_gradients(begin, gradients.count, [&](std::size_t, std::size_t length) { count += length; });
+    std::vector<float> sum(count, 0);
+    const std::size_t words = compressor_->words(count);
     for (int rank = 0; rank < ranks_; ++rank)
-      compressor_->add_decoded(static_cast<const float*>(message.data) + static_cast<std::size_t>(rank) * words,
-                               gradients.count, 1, sum);
+      compressor_->add_decoded(static_cast<const float*>(message.data) + static_cast<std::size_t>(rank) * words, count,
+                               1, sum.data());
+    const float* next = sum.data();
+    for_gradients(begin, gradients.count, [&](std::size_t offset, std::size_t length) {
+      std::copy(next, next + length, static_cast<float*>(gradients.data) + offset);
+      next += length;
+    });
   } else if (type_ != DataType::f32) {
     tensor_on(gradients).copy_(tensor_on(message));
   }

@@ -8,6 +8,7 @@
 
 #include "comm/communicator.h"
 #include "engine/compression.h"
+#include "plan/plan.h"
 
 namespace tutti {
 
@@ -26,21 +27,31 @@ class Wire {
 
   DataType type() const { return type_; }
 
+  /// Where gradients lie from now on: a compressor must not see the padding between them.
+  void lay_out(const std::vector<GradientSlot>& slots) { slots_ = slots; }
+
   /// The message to send for the float32 gradients that begin at element `begin`; they themselves for fp32.
   Span pack(Span gradients, int64_t begin);
   /// Sums such a message over the ranks.
   std::unique_ptr<Work> all_reduce(Span message, Communicator& comm) const;
-  /// Writes the sum to the gradients; does nothing for fp32.
-  void unpack(Span message, Span gradients) const;
+  /// Writes the sum to the gradients that begin at element `begin`; does nothing for fp32.
+  void unpack(Span message, Span gradients, int64_t begin) const;
 
   /// What was left out so far: laid out like gradients.
   std::vector<torch::Tensor> state() const;
 
  private:
+  /// Calls `use(offset, count)` for each gradient, or part of one, among `count` elements from `begin` on.
+  template <typename Use>
+  void for_gradients(int64_t begin, std::size_t count, Use use) const;
+  /// Just the gradients among those elements, one after the other.
+  std::vector<float> without_padding(const float* elements, int64_t begin, std::size_t count) const;
+
   DataType type_ = DataType::f32;
   void* buffer_ = nullptr;  // the communicator's
   std::unique_ptr<Compressor> compressor_;
   int ranks_ = 1, rank_ = 0;
+  std::vector<GradientSlot> slots_;
   torch::Tensor left_out_;  // by a compressor
 };
 
