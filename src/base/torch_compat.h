@@ -2,10 +2,17 @@
 
 // What differs between the libtorch versions that Tutti builds against (1.13 and 2.x).
 
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
 namespace tutti {
+
+/// Lets float32 matrix products and convolutions on CUDA round their factors to TF32.
+inline void allow_tf32(bool allowed) {
+  at::globalContext().setAllowTF32CuBLAS(allowed);
+  at::globalContext().setAllowTF32CuDNN(allowed);
+}
 
 /// Matrix products and convolutions in bfloat16 on CUDA while this is alive; does nothing unless `on`.
 class Bf16Autocast {
