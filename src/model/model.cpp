@@ -19,8 +19,19 @@ struct Entry {
 
 const std::vector<Entry>& zoo() {
   static const SampleTraits mnist{SampleKind::images, {1, 28, 28}, 10};
+  static const SampleTraits imagenet{SampleKind::images, {3, 224, 224}, 1000};
+  static const SampleTraits nuclei{SampleKind::segmentation, {3, 256, 256}};
+  static const SampleTraits sentiment{SampleKind::sentences, {256}, 5, 20000};
+  static const SampleTraits books{SampleKind::masked_text, {64}, 0, 30522, 10};
   static const std::vector<Entry> entries{
       {"mnist-cnn", mnist, make_mnist_cnn},
+      {"resnet18", imagenet, make_resnet18},
+      {"resnet50", imagenet, make_resnet50},
+      {"resnet101", imagenet, make_resnet101},
+      {"unet", nuclei, make_unet, true, true},
+      {"transformer", sentiment, make_transformer, true, true},
+      {"bert-base", books, make_bert_base, true, true},
+      {"bert-large", books, make_bert_large, true, true},
   };
   return entries;
 }
