@@ -49,6 +49,10 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       .add_option("--depth", options.model_options.depth,
                   "unet: levels; transformer, bert: layers; unset: the model's own")
       ->group("What to train");
+  command
+      .add_option("--weights", options.weights_file,
+                  "start from these: a .safetensors file of Tutti's, torchvision's or Hugging Face's")
+      ->group("What to train");
   command.add_option("--data", options.data.name, "digits (drawn by Tutti itself) or mnist (IDX files)")
       ->group("What to train");
   command

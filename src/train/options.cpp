@@ -63,6 +63,7 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"width", options.model_options.width},
           {"depth", options.model_options.depth},
           {"checkpoint_activations", options.model_options.checkpoint_activations},
+          {"weights", options.weights_file},
           {"data", options.data.name},
           {"data_folder", options.data.folder},
           {"data_seed", options.data.seed},

@@ -14,7 +14,8 @@ namespace tutti {
 /// Everything that decides how a training run goes; the defaults are what `tutti train` does.
 struct TrainOptions {
   std::string model = "mnist-cnn";
-  ModelOptions model_options;  // its data is what `data` says
+  ModelOptions model_options;     // its data is what `data` says
+  std::string weights_file = "";  // to start from, .safetensors; empty: random ones
   DataOptions data;
   int64_t epochs = 3;
   int64_t steps = 0;       // stop after so many steps in all; 0: after `epochs`

@@ -160,6 +160,11 @@ void Trainer::set_up() {
   if (resumed_) {
     resumed_->load_weights(*model_);
     progress_ = resumed_->progress();
+  } else if (!options_.weights_file.empty()) {
+    const auto unused = load_weights(options_.weights_file, *model_);
+    if (!unused.empty())
+      console_.line(fmt::format("note: {} tensors of {} have no place in {}, '{}' among them", unused.size(),
+                                options_.weights_file, options_.model, unused[0]));
   }
   model_->to(device_);
   place_ = {device_, device_.is_cuda() && model_->prefers_channels_last()};
