@@ -2,10 +2,42 @@
 
 // What differs between the libtorch versions that Tutti builds against (1.13 and 2.x).
 
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
+#include <cstddef>
+#include <cstdint>
+
 namespace tutti {
+
+/// How c10::MemoryReportingInfoBase counts bytes.
+#if TORCH_VERSION_MAJOR >= 2
+using AllocatorTotal = std::size_t;
+#else
+using AllocatorTotal = int64_t;
+#endif
+
+/// Lets float32 matrix products and convolutions on CUDA round their factors to TF32.
+inline void allow_tf32(bool allowed) {
+  at::globalContext().setAllowTF32CuBLAS(allowed);
+  at::globalContext().setAllowTF32CuDNN(allowed);
+}
+
+/// softmax(q kᵀ / √size + bias) v for q, k and v of shape [n, heads, length, size], in one operation.
+#if TORCH_VERSION_MAJOR >= 2
+constexpr bool kHasFusedAttention = true;
+inline at::Tensor fused_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& bias,
+                                  double dropout) {
+  return at::scaled_dot_product_attention(q, k, v, bias, dropout);
+}
+#else
+constexpr bool kHasFusedAttention = false;
+inline at::Tensor fused_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, double) {
+  return {};
+}
+#endif
 
 /// Matrix products and convolutions in bfloat16 on CUDA while this is alive; does nothing unless `on`.
 class Bf16Autocast {
@@ -20,6 +52,14 @@ class Bf16Autocast {
   }
   Bf16Autocast(const Bf16Autocast&) = delete;
   Bf16Autocast& operator=(const Bf16Autocast&) = delete;
+
+  static bool is_on() {
+#if TORCH_VERSION_MAJOR >= 2
+    return at::autocast::is_autocast_enabled(at::kCUDA);
+#else
+    return at::autocast::is_enabled();
+#endif
+  }
 
  private:
   static void set(bool enabled) {

@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "cli/explain_command.h"
 #include "cli/launcher.h"
+#include "cli/models_command.h"
 #include "cli/plan_command.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
@@ -56,6 +57,7 @@ int run(int argc, char** argv) {
       "Start with ./tutti train, then ./tutti train --help. The script ./tutti also knows test, lint and clean.");
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
+  commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);
   commands["plan"] = add_plan_command(program);
   try {

@@ -39,7 +39,20 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   OptimizerOptions& optimizer = options.engine.optimizer;
   optimizer.momentum = 0.9;
 
-  command.add_option("--model", options.model, "the network to train")->group("What to train");
+  command.add_option("--model", options.model, "the network to train; `tutti models` lists them")
+      ->group("What to train");
+  command
+      .add_option("--width", options.model_options.width,
+                  "unet: channels of the first level; transformer, bert: features of a token; unset: the model's own")
+      ->group("What to train");
+  command
+      .add_option("--depth", options.model_options.depth,
+                  "unet: levels; transformer, bert: layers; unset: the model's own")
+      ->group("What to train");
+  command
+      .add_option("--weights", options.weights_file,
+                  "start from these: a .safetensors file of Tutti's, torchvision's or Hugging Face's")
+      ->group("What to train");
   command.add_option("--data", options.data.name, "digits (drawn by Tutti itself) or mnist (IDX files)")
       ->group("What to train");
   command
@@ -129,7 +142,13 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   command.add_option("--device", options.device, "auto, cpu or cuda; ranks share GPUs when there are more of them")
       ->capture_default_str()
       ->group("Ranks");
-  command.add_option("--precision", options.precision, "fp32; bf16 on cuda")->capture_default_str()->group("Ranks");
+  command.add_option("--precision", options.precision, "fp32; on cuda also tf32 (its matrix products) or bf16")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_flag("--checkpoint-activations", options.model_options.checkpoint_activations,
+                "less memory, more time: compute activations again in backward (unet, transformer, bert)")
+      ->group("Ranks");
   command
       .add_flag("--deterministic", options.deterministic,
                 "cuda: only kernels that give the same bits every time; a cpu always does")

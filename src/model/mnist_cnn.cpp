@@ -10,29 +10,27 @@
 namespace tutti {
 namespace {
 
+constexpr const char* kName = "mnist-cnn";
+
 class MnistCnn : public Model {
  public:
-  MnistCnn()
-      : conv1_(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 32, 3)))),
+  explicit MnistCnn(const SampleTraits& data)
+      : Model(kName),
+        conv1_(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(data.shape[0], 32, 3)))),
         conv2_(register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 3)))),
-        fc1_(register_module("fc1", torch::nn::Linear(9216, 128))),
-        fc2_(register_module("fc2", torch::nn::Linear(128, 10))) {}
+        fc1_(register_module("fc1", torch::nn::Linear(features(data), 128))),
+        fc2_(register_module("fc2", torch::nn::Linear(128, data.classes))) {}
 
-  const std::string& model_name() const override { return name_; }
-
+  std::vector<torch::Tensor> outputs(const Batch& batch) override { return {logits(batch)}; }
   torch::Tensor loss(const Batch& batch) override { return torch::cross_entropy_loss(logits(batch), batch.target); }
-
-  EvalCounts evaluate(const Batch& batch) override {
-    if (batch.size == 0) return {};
-    const torch::Tensor scores = logits(batch);
-    EvalCounts counts;
-    counts.samples = batch.size;
-    counts.correct = scores.argmax(1).eq(batch.target).sum().item<int64_t>();
-    counts.loss_sum = torch::cross_entropy_loss(scores, batch.target, /*weight=*/{}, at::Reduction::Sum).item<double>();
-    return counts;
-  }
+  EvalCounts evaluate(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
 
  private:
+  /// What is left of an image after two 3×3 convolutions and a 2×2 maximum.
+  static int64_t features(const SampleTraits& data) {
+    return 64 * ((data.shape[1] - 4) / 2) * ((data.shape[2] - 4) / 2);
+  }
+
   torch::Tensor logits(const Batch& batch) {
     torch::Tensor x = first_conv3x3_relu(batch.inputs[0], conv1_->weight, conv1_->bias);
     x = conv3x3_relu_pool2(x, conv2_->weight, conv2_->bias);
@@ -42,7 +40,6 @@ class MnistCnn : public Model {
     return linear(x, fc2_->weight, fc2_->bias);
   }
 
-  const std::string name_ = "mnist-cnn";
   torch::nn::Conv2d conv1_;
   torch::nn::Conv2d conv2_;
   torch::nn::Linear fc1_;
@@ -51,6 +48,10 @@ class MnistCnn : public Model {
 
 }  // namespace
 
-std::shared_ptr<Model> make_mnist_cnn() { return std::make_shared<MnistCnn>(); }
+std::shared_ptr<Model> make_mnist_cnn(const ModelOptions& options) {
+  if (options.data.shape[1] < 6 || options.data.shape[2] < 6)
+    refuse_data(kName, options, "it takes images of at least 6×6 pixels");
+  return std::make_shared<MnistCnn>(options.data);
+}
 
 }  // namespace tutti

@@ -8,28 +8,51 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "model/metrics.h"
 
 namespace tutti {
 
-/// What evaluation counts; sums, so that ranks can be added up exactly.
-struct EvalCounts {
-  int64_t samples = 0;
-  int64_t correct = 0;
-  double loss_sum = 0;
+struct ModelOptions {
+  SampleTraits data;                    // what it is made for; without a shape: the model's natural data
+  std::string data_name = "";           // for messages
+  int64_t width = 0;                    // channels or features of a layer; 0: the model's own
+  int64_t depth = 0;                    // levels or layers; 0: the model's own
+  bool checkpoint_activations = false;  // compute activations again in backward instead of keeping them
+  bool random_weights = true;           // false: memory as it comes, for those who only look at sizes
 };
 
 /// A network together with its loss. Parameters carry the names PyTorch users know.
 class Model : public torch::nn::Module {
  public:
-  virtual const std::string& model_name() const = 0;
+  explicit Model(std::string model_name) : model_name_(std::move(model_name)) {}
+  const std::string& model_name() const { return model_name_; }
+  /// What the network says of the samples, before the loss: logits.
+  virtual std::vector<torch::Tensor> outputs(const Batch& batch) = 0;
   /// The mean loss over the batch, a scalar to call backward on. Nothing in it reads a result back to the host.
   virtual torch::Tensor loss(const Batch& batch) = 0;
   /// Called in eval mode, without gradients.
   virtual EvalCounts evaluate(const Batch& batch) = 0;
+  /// Whether a GPU computes it faster with images and weights in channels-last order; see use_channels_last.
+  virtual bool prefers_channels_last() const { return false; }
+
+ private:
+  std::string model_name_;
 };
 
+/// "images 1×28×28, 10 classes", for people.
+std::string describe(const SampleTraits& traits);
+
 std::vector<std::string> model_names();
-/// Throws UsageError for an unknown name. Weights depend on torch's current random state.
+
+/// The data that the model was published with; throws UsageError for an unknown name.
+SampleTraits natural_data(const std::string& model);
+
+/// Throws UsageError for an unknown name, for data that the model cannot take (naming those that can), and for options
+/// that it does not have. Weights depend on torch's current random state.
+std::shared_ptr<Model> make_model(const std::string& name, const ModelOptions& options);
 std::shared_ptr<Model> make_model(const std::string& name);
+
+/// Gives the weights of convolutions channels-last strides. Before an engine takes the model over, which keeps them so.
+void use_channels_last(torch::nn::Module& model);
 
 }  // namespace tutti

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -181,6 +182,25 @@ void Checkpoint::restore(Engine& engine) const {
 }
 
 void save_weights(const fs::path& path, const Model& model) { write_tensors(path, tensors_of(model, true)); }
+
+std::vector<std::string> load_weights(const fs::path& path, Model& model) {
+  const SafetensorsFile file(path);
+  std::set<std::string> unused;
+  for (const NamedArray& array : file.arrays()) unused.insert(array.name);
+  const torch::NoGradGuard no_grad;
+  for (auto [name, tensor] : tensors_of(model, false)) {
+    const NamedArray* const array = file.find(name);
+    if (array == nullptr)
+      throw Error("{} has no '{}', so these are not the weights of model '{}'", path.string(), name,
+                  model.model_name());
+    if (array->shape != tensor.sizes().vec())
+      throw Error("'{}' is {} in {} and {} in model '{}'", name, shape_text(array->shape), path.string(),
+                  shape_text(tensor.sizes().vec()), model.model_name());
+    tensor.copy_(tensor_of(*array));
+    unused.erase(name);
+  }
+  return {unused.begin(), unused.end()};
+}
 
 std::string weights_sha256(const torch::nn::Module& model) {
   Sha256 hash;

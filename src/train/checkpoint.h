@@ -57,6 +57,10 @@ class Checkpoint {
 /// Weights and buffers alone, for others to use.
 void save_weights(const std::filesystem::path& path, const Model& model);
 
+/// The reverse, for weights from anywhere: every tensor of the model has to be in the file with its name and shape (of
+/// any floating type); what else is there is left alone and returned. Throws Error naming the first difference.
+std::vector<std::string> load_weights(const std::filesystem::path& path, Model& model);
+
 /// SHA-256 over names, types, shapes and values of all parameters and buffers.
 std::string weights_sha256(const torch::nn::Module& model);
 

@@ -1,18 +1,46 @@
 #include "train/evaluation.h"
 
+#include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "base/torch_compat.h"
 #include "comm/exchange.h"
 #include "data/loader.h"
 #include "data/sampler.h"
 
 namespace tutti {
+namespace {
 
-Batch to_device(const Batch& batch, torch::Device device) {
-  if (device.is_cpu()) return batch;
+std::vector<int64_t> pack(const EvalCounts& counts) {
+  int64_t loss_bits = 0;
+  std::memcpy(&loss_bits, &counts.loss_sum, sizeof loss_bits);
+  std::vector<int64_t> numbers{counts.samples, loss_bits, counts.loss_terms};
+  for (const Metric& metric : counts.metrics) numbers.insert(numbers.end(), {metric.hits, metric.of});
+  return numbers;
+}
+
+/// The reverse; `counts` has its metrics already.
+void unpack(const std::vector<int64_t>& numbers, EvalCounts& counts) {
+  counts.samples = numbers[0];
+  std::memcpy(&counts.loss_sum, &numbers[1], sizeof counts.loss_sum);
+  counts.loss_terms = numbers[2];
+  for (std::size_t i = 0; i < counts.metrics.size(); ++i) {
+    counts.metrics[i].hits = numbers[3 + 2 * i];
+    counts.metrics[i].of = numbers[4 + 2 * i];
+  }
+}
+
+}  // namespace
+
+Batch to_device(const Batch& batch, const BatchPlace& place) {
+  if (place.device.is_cpu()) return batch;
   Batch moved = batch;
-  for (torch::Tensor& input : moved.inputs) input = input.to(device, /*non_blocking=*/true);
-  moved.target = batch.target.to(device, /*non_blocking=*/true);
+  for (torch::Tensor& input : moved.inputs) {
+    input = input.to(place.device, /*non_blocking=*/true);
+    if (place.channels_last && input.dim() == 4) input = input.contiguous(torch::MemoryFormat::ChannelsLast);
+  }
+  moved.target = batch.target.to(place.device, /*non_blocking=*/true);
   return moved;
 }
 
@@ -26,31 +54,37 @@ EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Co
   const torch::NoGradGuard no_grad;
   const bool was_training = model.is_training();
   model.eval();
-  EvalCounts counts;
-  Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.device.is_cuda()});
+  EvalCounts counts = nothing_counted(data->traits().kind);
+  Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.place.device.is_cuda()});
   for (int64_t done = 1; loader.has_next(); ++done) {
     const Batch batch = loader.next();
     if (batch.size > 0) {
-      const EvalCounts part = model.evaluate(to_device(batch, options.device));
-      counts.samples += part.samples;
-      counts.correct += part.correct;
-      counts.loss_sum += part.loss_sum;
+      const Bf16Autocast autocast(options.bf16);
+      counts.add(model.evaluate(to_device(batch, options.place)));
     }
     if (progress) progress(done, sampler.steps());
   }
   model.train(was_training);
 
-  int64_t loss_bits = 0;
-  std::memcpy(&loss_bits, &counts.loss_sum, sizeof loss_bits);
-  EvalCounts total;
-  for (const auto& rank : gather_numbers(comm, {counts.samples, counts.correct, loss_bits})) {
-    total.samples += rank[0];
-    total.correct += rank[1];
-    double loss_sum = 0;
-    std::memcpy(&loss_sum, &rank[2], sizeof loss_sum);
-    total.loss_sum += loss_sum;
+  EvalCounts total = nothing_counted(data->traits().kind);
+  for (const std::vector<int64_t>& rank : gather_numbers(comm, pack(counts))) {
+    EvalCounts part = total;
+    unpack(rank, part);
+    total.add(part);
   }
   return total;
+}
+
+nlohmann::json test_results(const EvalCounts& counts) {
+  nlohmann::json results = {{"test_samples", counts.samples}, {"test_loss", counts.loss()}};
+  for (const Metric& metric : counts.metrics) results["test_" + metric.name] = metric.value();
+  return results;
+}
+
+std::string test_headline(const EvalCounts& counts) {
+  std::string name = counts.metrics.at(0).name;
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return fmt::format("test {} {:.4f}", name, counts.metrics[0].value());
 }
 
 }  // namespace tutti

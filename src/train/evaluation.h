@@ -1,17 +1,26 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "comm/communicator.h"
 #include "model/model.h"
 
 namespace tutti {
 
+/// Where and how a model wants its batches.
+struct BatchPlace {
+  torch::Device device = torch::kCPU;
+  bool channels_last = false;  // images; on a GPU only
+};
+
 struct EvalOptions {
   int64_t batch = 250;
   int workers = 1;
   int prefetch = 4;
-  torch::Device device = torch::kCPU;
+  BatchPlace place;
+  bool bf16 = false;  // autocast, as in training
 };
 
 /// Evaluates a model on a data set, each rank a share of it, every sample exactly once; all ranks get the totals.
@@ -19,7 +28,13 @@ struct EvalOptions {
 EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
                     const EvalOptions& options, const std::function<void(int64_t done, int64_t all)>& progress = {});
 
+/// For records: test_samples, test_loss and test_NAME for every metric.
+nlohmann::json test_results(const EvalCounts& counts);
+
+/// For people, the metric by which the model is judged: "test accuracy 0.9876".
+std::string test_headline(const EvalCounts& counts);
+
 /// A batch on the device, copied without waiting where its memory is pinned.
-Batch to_device(const Batch& batch, torch::Device device);
+Batch to_device(const Batch& batch, const BatchPlace& place);
 
 }  // namespace tutti

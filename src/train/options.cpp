@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "model/model.h"
 #include "plan/strategy.h"
 
 namespace tutti {
@@ -28,7 +27,7 @@ void check_options(const TrainOptions& options) {
   check_name("optimizer", options.engine.optimizer.name, optimizer_names());
   check_name("schedule", options.schedule.name, schedule_names());
   check_name("device", options.device, {"auto", "cpu", "cuda"});
-  check_name("precision", options.precision, {"fp32", "bf16"});
+  check_name("precision", options.precision, {"fp32", "tf32", "bf16"});
   check_name("transport", options.transport, {"shm"});
   check_name("wire format", options.engine.wire, wire_names());
   at_least("--servers", options.engine.strategy_options.servers, 0);
@@ -66,6 +65,10 @@ double base_learning_rate(const TrainOptions& options) {
 nlohmann::json describe_options(const TrainOptions& options) {
   const OptimizerOptions& optimizer = options.engine.optimizer;
   return {{"model", options.model},
+          {"width", options.model_options.width},
+          {"depth", options.model_options.depth},
+          {"checkpoint_activations", options.model_options.checkpoint_activations},
+          {"weights", options.weights_file},
           {"data", options.data.name},
           {"data_folder", options.data.folder},
           {"data_seed", options.data.seed},

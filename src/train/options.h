@@ -6,6 +6,7 @@
 
 #include "data/dataset.h"
 #include "engine/engine.h"
+#include "model/model.h"
 #include "train/schedule.h"
 
 namespace tutti {
@@ -13,6 +14,8 @@ namespace tutti {
 /// Everything that decides how a training run goes; the defaults are what `tutti train` does.
 struct TrainOptions {
   std::string model = "mnist-cnn";
+  ModelOptions model_options;     // its data is what `data` says
+  std::string weights_file = "";  // to start from, .safetensors; empty: random ones
   DataOptions data;
   int64_t epochs = 3;
   int64_t steps = 0;       // stop after so many steps in all; 0: after `epochs`
@@ -29,7 +32,7 @@ struct TrainOptions {
   int64_t eval_batch = 250;
 
   std::string device = "auto";     // auto, cpu, cuda
-  std::string precision = "fp32";  // fp32, bf16
+  std::string precision = "fp32";  // fp32, tf32, bf16
   bool deterministic = false;      // cuda: only kernels that give the same bits every time
   std::string transport = "shm";
   int ranks_per_node = 1;      // that add up among themselves before one of them talks to parameter servers

@@ -83,6 +83,7 @@ class Trainer {
   const bool is_first_;
 
   torch::Device device_ = torch::kCPU;
+  BatchPlace place_;
   TrainTest data_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Trace> trace_;  // null: nothing is recorded
@@ -140,8 +141,9 @@ void Trainer::open_run_folder() {
 
 void Trainer::set_up() {
   device_ = choose_device(options_.device, env_.local_rank);
-  if (options_.precision == "bf16" && !device_.is_cuda())
-    throw UsageError("--precision bf16 needs --device cuda: on a CPU train in fp32");
+  if (options_.precision != "fp32" && !device_.is_cuda())
+    throw UsageError("--precision {} needs --device cuda: on a CPU train in fp32", options_.precision);
+  allow_tf32(options_.precision != "fp32");
   if (options_.deterministic) {
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
@@ -151,13 +153,24 @@ void Trainer::set_up() {
     resumed_ = std::make_unique<Checkpoint>(find_checkpoint(options_.resume, options_.runs_folder));
 
   torch::manual_seed(options_.seed);
-  model_ = make_model(options_.model);
+  ModelOptions model_options = options_.model_options;
+  model_options.data = data_.train->traits();
+  model_options.data_name = options_.data.name;
+  model_ = make_model(options_.model, model_options);
   if (resumed_) {
     resumed_->load_weights(*model_);
     progress_ = resumed_->progress();
+  } else if (!options_.weights_file.empty()) {
+    const auto unused = load_weights(options_.weights_file, *model_);
+    if (!unused.empty())
+      console_.line(fmt::format("note: {} tensors of {} have no place in {}, '{}' among them", unused.size(),
+                                options_.weights_file, options_.model, unused[0]));
   }
   model_->to(device_);
+  place_ = {device_, device_.is_cuda() && model_->prefers_channels_last()};
+  if (place_.channels_last) use_channels_last(*model_);
   model_->train();
+  last_test_ = nothing_counted(model_options.data.kind);
 
   sampler_ =
       std::make_unique<Sampler>(data_.train->size(), options_.seed, options_.batch * options_.accumulate, comm_.size());
@@ -307,7 +320,7 @@ void Trainer::train_step(const std::vector<int64_t>& micro_sizes, int64_t global
   for (std::size_t i = 0; i < micro_sizes.size(); ++i) {
     const Batch batch = [&] {
       const TraceSpan span(recording(), TraceKind::data_wait);
-      return to_device(loader.next(), device_);
+      return to_device(loader.next(), place_);
     }();
     torch::Tensor loss;
     {
@@ -407,7 +420,8 @@ void Trainer::test() {
   engine_->settle();
   const auto start = Clock::now();
   last_test_ = evaluate(
-      *model_, data_.test, comm_, {options_.eval_batch, options_.workers, options_.prefetch, device_},
+      *model_, data_.test, comm_,
+      {options_.eval_batch, options_.workers, options_.prefetch, place_, options_.precision == "bf16"},
       [this](int64_t done, int64_t all) { console_.progress(fmt::format("testing: {}/{} batches", done, all)); });
   epoch_times_.test_s = seconds_since(start);
   tested_ = true;
@@ -418,10 +432,6 @@ std::vector<json> Trainer::gather(const json& mine) const {
   std::vector<json> all;
   for (const std::string& text : gather_texts(comm_, mine.dump())) all.push_back(json::parse(text));
   return all;
-}
-
-double accuracy(const EvalCounts& counts) {
-  return counts.samples > 0 ? static_cast<double>(counts.correct) / static_cast<double>(counts.samples) : 0;
 }
 
 void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples) {
@@ -442,8 +452,7 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
   std::string line =
       fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)", epoch,
                   train_s, rate, mean_loss, largest(ranks, "comm_s"), largest(ranks, "comm_exposed_s"));
-  if (tested_)
-    line += fmt::format(", test time {:.2f} s, test accuracy {:.4f}", largest(ranks, "test_s"), accuracy(last_test_));
+  if (tested_) line += fmt::format(", test time {:.2f} s, {}", largest(ranks, "test_s"), test_headline(last_test_));
   console_.line(line);
   if (ranks.size() > 1)
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
@@ -456,9 +465,7 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
   json record = {{"epoch", epoch},          {"step", progress_.step}, {"train_s", train_s}, {"data_per_s", rate},
                  {"train_loss", mean_loss}, {"ranks", ranks},         {"step_s", step_s_}};
   if (tested_) {
-    record["test_accuracy"] = accuracy(last_test_);
-    record["test_loss"] = last_test_.loss_sum / static_cast<double>(std::max<int64_t>(1, last_test_.samples));
-    record["test_samples"] = last_test_.samples;
+    record.update(test_results(last_test_));
     record["test_s"] = largest(ranks, "test_s");
   }
   records_.add("epoch", std::move(record));
@@ -506,8 +513,6 @@ void Trainer::finish() {
                   {"comm_s", largest(ranks, "comm_s")},
                   {"comm_exposed_s", largest(ranks, "comm_exposed_s")},
                   {"data_wait_s", largest(ranks, "data_wait_s")},
-                  {"test_accuracy", tested_ ? json(accuracy(last_test_)) : json()},
-                  {"test_samples", tested_ ? json(last_test_.samples) : json()},
                   {"test_s", largest(ranks, "test_s")},
                   {"weights_sha256", ranks[0].at("weights_sha256")},
                   {"peak_rss_bytes", static_cast<int64_t>(largest(ranks, "peak_rss_bytes"))},
@@ -516,13 +521,15 @@ void Trainer::finish() {
                   {"run_folder", run_folder_.string()},
                   {"config", config_},
                   {"environment", describe_environment()}};
+  const json results = test_results(last_test_);
+  for (const auto& [name, value] : results.items()) summary[name] = tested_ ? value : json();
   const fs::path weights = run_folder_ / "model.safetensors";
   save_weights(weights, *model_);
   records_.add("summary", summary);
   if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, summary.dump(1) + "\n");
   std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,
                                  train_s, per_second(total_samples_, train_s));
-  if (tested_) line += fmt::format(", test accuracy {:.4f}", accuracy(last_test_));
+  if (tested_) line += ", " + test_headline(last_test_);
   console_.line(line);
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
 }

@@ -51,7 +51,10 @@ TEST(MnistCnn, EvaluatesAsTheExampleDoes) {
   const torch::Tensor losses = -torch::log_softmax(logits, 1).gather(1, batch.target.unsqueeze(1));
   const EvalCounts counts = model->evaluate(batch);
   EXPECT_EQ(counts.samples, 50);
-  EXPECT_EQ(counts.correct, logits.argmax(1).eq(batch.target).sum().item<int64_t>());
+  ASSERT_EQ(counts.metrics.size(), 1U);
+  EXPECT_EQ(counts.metrics[0].name, "accuracy");
+  EXPECT_EQ(counts.metrics[0].of, 50);
+  EXPECT_EQ(counts.metrics[0].hits, logits.argmax(1).eq(batch.target).sum().item<int64_t>());
   EXPECT_NEAR(counts.loss_sum, losses.sum().item<double>(), 1e-3);
   EXPECT_NEAR(model->loss(batch).item<double>(), losses.mean().item<double>(), 1e-5);
 }

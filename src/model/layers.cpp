@@ -1,0 +1,54 @@
+#include "model/layers.h"
+
+#include "model/ops/checkpoint.h"
+#include "model/ops/linear.h"
+
+namespace tutti {
+
+Dense::Dense(int64_t inputs, int64_t outputs)
+    : weight(register_parameter("weight", torch::empty({outputs, inputs}))),
+      bias(register_parameter("bias", torch::empty({outputs}))) {}
+
+torch::Tensor Dense::operator()(const torch::Tensor& x) const { return linear(x, weight, bias); }
+
+Embedding::Embedding(int64_t rows, int64_t width) : weight(register_parameter("weight", torch::empty({rows, width}))) {}
+
+torch::Tensor Embedding::operator()(const torch::Tensor& numbers) const { return torch::embedding(weight, numbers); }
+
+LayerNorm::LayerNorm(int64_t width, double epsilon)
+    : weight(register_parameter("weight", torch::ones({width}))),
+      bias(register_parameter("bias", torch::zeros({width}))),
+      epsilon(epsilon) {}
+
+torch::Tensor LayerNorm::operator()(const torch::Tensor& x) const {
+  return torch::layer_norm(x, weight.sizes(), weight, bias, epsilon);
+}
+
+std::shared_ptr<torch::nn::Module> add_folder(torch::nn::Module& parent, const std::string& name) {
+  return parent.register_module(name, std::make_shared<torch::nn::Module>());
+}
+
+torch::Tensor batch_norm(const torch::Tensor& x, const torch::nn::BatchNorm2d& norm) {
+  const bool of_batch = norm->is_training() && x.numel() > x.size(1);
+  const bool keeps_average = !(of_batch && is_second_run());
+  return torch::batch_norm(x, norm->weight, norm->bias, keeps_average ? norm->running_mean : torch::Tensor(),
+                           keeps_average ? norm->running_var : torch::Tensor(), of_batch,
+                           norm->options.momentum().value(), norm->options.eps(),
+                           at::globalContext().userEnabledCuDNN());
+}
+
+BatchCounter::BatchCounter(const torch::nn::Module& model) {
+  for (const auto& buffer : model.named_buffers()) {
+    const std::string suffix = "num_batches_tracked";
+    const std::string& name = buffer.key();
+    if (name.size() >= suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0)
+      counts_.push_back(buffer.value());
+  }
+}
+
+void BatchCounter::count() {
+  const torch::NoGradGuard no_grad;
+  at::_foreach_add_(counts_, 1);
+}
+
+}  // namespace tutti
