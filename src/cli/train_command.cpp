@@ -40,7 +40,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   optimizer.momentum = 0.9;
 
   command.add_option("--model", options.model, "the network to train")->group("What to train");
-  command.add_option("--data", options.data.name, "digits (drawn by Tutti itself) or mnist (IDX files)")
+  command.add_option("--data", options.data.name, "the samples: digits (drawn by Tutti itself), mnist, sst5, …")
       ->group("What to train");
   command
       .add_option("--data-folder", options.data.folder,
@@ -49,6 +49,16 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   command.add_option("--train-size", options.data.train_size, "samples to draw, for generated data; 0: its default")
       ->group("What to train");
   command.add_option("--test-size", options.data.test_size, "test samples to draw; 0: its default")
+      ->group("What to train");
+  command
+      .add_flag_function(
+          "--augment,!--no-augment", [&options](int64_t wanted) { options.data.augment = wanted > 0; },
+          "vary training images from epoch to epoch; unset: what suits the data")
+      ->group("What to train");
+  command.add_option("--tokens", options.data.tokens, "text: tokens per sample; 0: 64")->group("What to train");
+  command.add_option("--vocabulary", options.data.vocabulary, "text: file of WordPiece tokens, one a line")
+      ->group("What to train");
+  command.add_flag("--data-phrases", options.data.phrases, "sst5: train on every phrase, not only on whole sentences")
       ->group("What to train");
   command.add_option("--epochs", options.epochs, "passes over the training data")
       ->capture_default_str()

@@ -1,7 +1,7 @@
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
+#include "data/folders.h"
 #include "data/idx.h"
 #include "data/pixels.h"
 #include "data/sources.h"
@@ -27,9 +27,8 @@ class Mnist : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return images_.count; }
   SampleTraits traits() const override { return digit_traits(); }
-  Batch make_batch(int64_t count, bool pinned) const override { return make_digit_batch(count, pinned); }
-  void load(int64_t index, int64_t row, Batch& batch) const override {
-    store_digit(images_.pixels.data() + index * kDigitPixels, labels_[index], row, batch);
+  void load(Pick pick, int64_t row, Batch& batch) const override {
+    store_digit(images_.pixels.data() + pick.index * kDigitPixels, labels_[pick.index], row, batch);
   }
 
  private:
@@ -50,21 +49,9 @@ fs::path find_file(const fs::path& folder, const std::string& stem, const std::s
   return {};
 }
 
-std::vector<fs::path> candidate_folders(const DataOptions& options) {
-  if (!options.folder.empty()) return {options.folder};
-  std::vector<fs::path> folders;
-  if (const char* root = std::getenv("TUTTI_DATA"); root != nullptr && *root != '\0') {
-    folders.push_back(fs::path(root) / "mnist");
-  }
-  folders.push_back("data/mnist");
-  folders.push_back("../shared/data/mnist");
-  return folders;
-}
-
 /// The first candidate that holds at least one of the four files.
 fs::path find_folder(const DataOptions& options) {
-  const std::vector<fs::path> folders = candidate_folders(options);
-  std::string looked_at;
+  const std::vector<fs::path> folders = data_folders(options.folder, "mnist");
   for (const fs::path& folder : folders) {
     for (const char* stem : {"train", "t10k"}) {
       if (!find_file(folder, std::string(stem) + "-images", "idx3-ubyte").empty() ||
@@ -72,15 +59,13 @@ fs::path find_folder(const DataOptions& options) {
         return folder;
       }
     }
-    std::error_code ignored;
-    looked_at += "\n  " + fs::absolute(folder, ignored).lexically_normal().string();
   }
   throw Error(
       "mnist: no files found. Looked in:{}\n"
       "Put train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte "
       "(each may end in .gz) into one of these folders, or name their folder with --data-folder or its parent with "
       "$TUTTI_DATA. `--data digits` needs no files.",
-      looked_at);
+      list_folders(folders));
 }
 
 fs::path require_file(const fs::path& folder, const std::string& stem, const std::string& suffix) {
@@ -95,9 +80,6 @@ fs::path require_file(const fs::path& folder, const std::string& stem, const std
 }  // namespace
 
 TrainTest open_mnist(const DataOptions& options) {
-  if (options.train_size != 0 || options.test_size != 0) {
-    throw UsageError("mnist has a fixed size; sizes can only be given for generated data such as digits");
-  }
   const fs::path folder = find_folder(options);
   const auto open = [&folder](const std::string& stem) {
     return std::make_shared<Mnist>(require_file(folder, stem + "-images", "idx3-ubyte"),

@@ -251,7 +251,8 @@ void Trainer::train_epoch() {
   loss_sum_ = torch::zeros({}, device_);
   int64_t epoch_samples = 0, my_samples = 0;
   double epoch_loss = 0;
-  Loader loader(data_.train, std::move(batches), {options_.workers, options_.prefetch, device_.is_cuda()});
+  Loader loader(data_.train, std::move(batches),
+                {options_.workers, options_.prefetch, device_.is_cuda(), progress_.epoch});
   const auto start = Clock::now();
   auto step_start = start;
   double set_aside_s = 0;  // spent on checkpoints, not on training
