@@ -27,9 +27,10 @@ struct Source {
   unsigned takes;
 };
 
-constexpr std::array<Source, 3> kSources{{
+constexpr std::array<Source, 4> kSources{{
     {"digits", open_digits, kSizes},
     {"mnist", open_mnist, kAugment},
+    {"bigmnist", open_bigmnist, kSizes},
     {"sst5", open_sst5, kTokens | kPhrases},
 }};
 

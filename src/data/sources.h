@@ -11,6 +11,7 @@ constexpr int64_t kMostTokens = 1 << 16;
 
 TrainTest open_digits(const DataOptions& options);
 TrainTest open_mnist(const DataOptions& options);
+TrainTest open_bigmnist(const DataOptions& options);
 TrainTest open_sst5(const DataOptions& options);
 
 }  // namespace tutti
