@@ -27,11 +27,13 @@ struct Source {
   unsigned takes;
 };
 
-constexpr std::array<Source, 4> kSources{{
+constexpr std::array<Source, 6> kSources{{
     {"digits", open_digits, kSizes},
     {"mnist", open_mnist, kAugment},
     {"bigmnist", open_bigmnist, kSizes},
     {"sst5", open_sst5, kTokens | kPhrases},
+    {"nuclei", open_nuclei, kAugment},
+    {"folder-segmentation", open_folder_segmentation, kAugment},
 }};
 
 /// An option that does nothing was meant to do something.

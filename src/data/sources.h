@@ -13,5 +13,7 @@ TrainTest open_digits(const DataOptions& options);
 TrainTest open_mnist(const DataOptions& options);
 TrainTest open_bigmnist(const DataOptions& options);
 TrainTest open_sst5(const DataOptions& options);
+TrainTest open_folder_segmentation(const DataOptions& options);
+TrainTest open_nuclei(const DataOptions& options);
 
 }  // namespace tutti
