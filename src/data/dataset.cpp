@@ -27,13 +27,15 @@ struct Source {
   unsigned takes;
 };
 
-constexpr std::array<Source, 6> kSources{{
+constexpr std::array<Source, 8> kSources{{
     {"digits", open_digits, kSizes},
     {"mnist", open_mnist, kAugment},
     {"bigmnist", open_bigmnist, kSizes},
     {"sst5", open_sst5, kTokens | kPhrases},
     {"nuclei", open_nuclei, kAugment},
     {"folder-segmentation", open_folder_segmentation, kAugment},
+    {"gutenberg", open_gutenberg, kTokens | kVocabulary},
+    {"text", open_text, kTokens | kVocabulary},
 }};
 
 /// An option that does nothing was meant to do something.

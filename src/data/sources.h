@@ -15,5 +15,7 @@ TrainTest open_bigmnist(const DataOptions& options);
 TrainTest open_sst5(const DataOptions& options);
 TrainTest open_folder_segmentation(const DataOptions& options);
 TrainTest open_nuclei(const DataOptions& options);
+TrainTest open_text(const DataOptions& options);
+TrainTest open_gutenberg(const DataOptions& options);
 
 }  // namespace tutti
