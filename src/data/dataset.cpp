@@ -27,7 +27,7 @@ struct Source {
   unsigned takes;
 };
 
-constexpr std::array<Source, 8> kSources{{
+constexpr std::array<Source, 14> kSources{{
     {"digits", open_digits, kSizes},
     {"mnist", open_mnist, kAugment},
     {"bigmnist", open_bigmnist, kSizes},
@@ -36,6 +36,12 @@ constexpr std::array<Source, 8> kSources{{
     {"folder-segmentation", open_folder_segmentation, kAugment},
     {"gutenberg", open_gutenberg, kTokens | kVocabulary},
     {"text", open_text, kTokens | kVocabulary},
+    {"synthetic", open_synthetic, kSizes},
+    {"synthetic-imagenet", open_synthetic, kSizes},
+    {"synthetic-mnist", open_synthetic, kSizes},
+    {"synthetic-segmentation", open_synthetic, kSizes},
+    {"synthetic-sst5", open_synthetic, kSizes},
+    {"synthetic-text", open_synthetic, kSizes},
 }};
 
 /// An option that does nothing was meant to do something.

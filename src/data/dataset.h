@@ -88,4 +88,8 @@ std::vector<std::string> data_names();
 /// Throws UsageError for an unknown name, Error for files that are missing or damaged.
 TrainTest open_data(const DataOptions& options);
 
+/// Random samples of these traits, the same for the same seed. Sizes of 0 mean a default.
+TrainTest make_synthetic(const SampleTraits& traits, int64_t train_size, int64_t test_size, uint64_t seed,
+                         const std::string& name = "synthetic");
+
 }  // namespace tutti

@@ -17,5 +17,6 @@ TrainTest open_folder_segmentation(const DataOptions& options);
 TrainTest open_nuclei(const DataOptions& options);
 TrainTest open_text(const DataOptions& options);
 TrainTest open_gutenberg(const DataOptions& options);
+TrainTest open_synthetic(const DataOptions& options);
 
 }  // namespace tutti
