@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "cli/data_command.h"
 #include "cli/explain_command.h"
 #include "cli/launcher.h"
 #include "cli/plan_command.h"
@@ -57,6 +58,7 @@ int run(int argc, char** argv) {
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
   commands["explain"] = add_explain_command(program);
+  commands["data"] = add_data_command(program);
   commands["plan"] = add_plan_command(program);
   try {
     suggest_names(program, argc, argv);
