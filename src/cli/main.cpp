@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -12,7 +13,9 @@
 #include "cli/data_command.h"
 #include "cli/explain_command.h"
 #include "cli/launcher.h"
+#include "cli/option_names.h"
 #include "cli/plan_command.h"
+#include "cli/recipe.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
 
@@ -33,8 +36,7 @@ void suggest_names(const CLI::App& program, int argc, char** argv) {
   if (first.empty() || first[0] == '-') return;
   if (std::find(commands.begin(), commands.end(), first) == commands.end())
     throw UsageError("{} See `tutti --help`.", unknown_name("command", first, commands));
-  std::vector<std::string> options;
-  for (const CLI::Option* option : program.get_subcommand(first)->get_options()) options.push_back(option->get_name());
+  const std::vector<std::string> options = option_names(*program.get_subcommand(first));
   for (int i = 2; i < argc; ++i) {
     std::string word = argv[i];
     word = word.substr(0, word.find('='));
@@ -62,7 +64,11 @@ int run(int argc, char** argv) {
   commands["plan"] = add_plan_command(program);
   try {
     suggest_names(program, argc, argv);
-    program.parse(argc, argv);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words[0] == "train")
+      words = expand_recipe(std::move(words), option_names(*program.get_subcommand("train")));
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
     throw UsageError("{}. See `tutti{} --help`.", error.what(),

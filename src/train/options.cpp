@@ -60,7 +60,8 @@ double base_learning_rate(const TrainOptions& options) {
 
 nlohmann::json describe_options(const TrainOptions& options) {
   const OptimizerOptions& optimizer = options.engine.optimizer;
-  return {{"model", options.model},
+  return {{"recipe", options.recipe},
+          {"model", options.model},
           {"data", options.data.name},
           {"data_folder", options.data.folder},
           {"data_seed", options.data.seed},

@@ -12,6 +12,7 @@ namespace tutti {
 
 /// Everything that decides how a training run goes; the defaults are what `tutti train` does.
 struct TrainOptions {
+  std::string recipe = "";  // where some of the following came from
   std::string model = "mnist-cnn";
   DataOptions data;
   int64_t epochs = 3;
