@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
 #include "base/error.h"
 
 namespace tutti {
@@ -27,6 +32,17 @@ std::string Sha256::hex() {
   std::string text;
   for (unsigned int i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error("cannot open {}: {}", path.string(), std::strerror(errno));
+  Sha256 hash;
+  std::vector<char> piece(1 << 20);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
+    hash.update(piece.data(), static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) throw Error("cannot read {}: {}", path.string(), std::strerror(errno));
+  return hash.hex();
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,5 +22,8 @@ class Sha256 {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Of a whole file, in hexadecimal. Throws Error naming the path and the reason.
+std::string sha256_of_file(const std::filesystem::path& path);
 
 }  // namespace tutti

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -9,10 +10,13 @@
 #include "base/error.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "cli/data_command.h"
 #include "cli/explain_command.h"
 #include "cli/launcher.h"
 #include "cli/models_command.h"
+#include "cli/option_names.h"
 #include "cli/plan_command.h"
+#include "cli/recipe.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
 
@@ -33,8 +37,7 @@ void suggest_names(const CLI::App& program, int argc, char** argv) {
   if (first.empty() || first[0] == '-') return;
   if (std::find(commands.begin(), commands.end(), first) == commands.end())
     throw UsageError("{} See `tutti --help`.", unknown_name("command", first, commands));
-  std::vector<std::string> options;
-  for (const CLI::Option* option : program.get_subcommand(first)->get_options()) options.push_back(option->get_name());
+  const std::vector<std::string> options = option_names(*program.get_subcommand(first));
   for (int i = 2; i < argc; ++i) {
     std::string word = argv[i];
     word = word.substr(0, word.find('='));
@@ -59,10 +62,15 @@ int run(int argc, char** argv) {
   commands["train"] = add_train_command(program);
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);
+  commands["data"] = add_data_command(program);
   commands["plan"] = add_plan_command(program);
   try {
     suggest_names(program, argc, argv);
-    program.parse(argc, argv);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words[0] == "train")
+      words = expand_recipe(std::move(words), option_names(*program.get_subcommand("train")));
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
     throw UsageError("{}. See `tutti{} --help`.", error.what(),

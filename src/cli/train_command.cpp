@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "cli/launcher.h"
+#include "cli/option_names.h"
+#include "cli/recipe.h"
 #include "cli/strategy_arguments.h"
 #include "comm/launch_env.h"
 #include "train/options.h"
@@ -39,6 +41,10 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   OptimizerOptions& optimizer = options.engine.optimizer;
   optimizer.momentum = 0.9;
 
+  command
+      .add_option("--recipe", options.recipe,
+                  "options from a file, or from recipes/NAME.yaml; further options override it; list: which there are")
+      ->group("What to train");
   command.add_option("--model", options.model, "the network to train; `tutti models` lists them")
       ->group("What to train");
   command
@@ -53,7 +59,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       .add_option("--weights", options.weights_file,
                   "start from these: a .safetensors file of Tutti's, torchvision's or Hugging Face's")
       ->group("What to train");
-  command.add_option("--data", options.data.name, "digits (drawn by Tutti itself) or mnist (IDX files)")
+  command.add_option("--data", options.data.name, "the samples: digits (drawn by Tutti itself), mnist, sst5, …")
       ->group("What to train");
   command
       .add_option("--data-folder", options.data.folder,
@@ -62,6 +68,16 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   command.add_option("--train-size", options.data.train_size, "samples to draw, for generated data; 0: its default")
       ->group("What to train");
   command.add_option("--test-size", options.data.test_size, "test samples to draw; 0: its default")
+      ->group("What to train");
+  command
+      .add_flag_function(
+          "--augment,!--no-augment", [&options](int64_t wanted) { options.data.augment = wanted > 0; },
+          "vary training images from epoch to epoch; unset: what suits the data")
+      ->group("What to train");
+  command.add_option("--tokens", options.data.tokens, "text: tokens per sample; 0: 64")->group("What to train");
+  command.add_option("--vocabulary", options.data.vocabulary, "text: file of WordPiece tokens, one a line")
+      ->group("What to train");
+  command.add_flag("--data-phrases", options.data.phrases, "sst5: train on every phrase, not only on whole sentences")
       ->group("What to train");
   command.add_option("--epochs", options.epochs, "passes over the training data")
       ->capture_default_str()
@@ -192,6 +208,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   command.footer(
       "Examples:\n"
       "  tutti train                                          built-in digits, every core\n"
+      "  tutti train --recipe resnet18-mnist --ranks 2        a published experiment; --recipe list shows all\n"
       "  tutti train --data mnist --ranks 2 --strategy wfbp   MNIST with wait-free backpropagation\n"
       "  tutti train --name first --checkpoint-steps 200      … interrupted …\n"
       "  tutti train --resume first                           goes on where it was\n"
@@ -203,8 +220,12 @@ int default_ranks(const TrainOptions& options, int cores) {
   return std::min(cores, 8);
 }
 
-int run(TrainArguments& arguments) {
+int run(TrainArguments& arguments, const CLI::App& command) {
   TrainOptions& options = arguments.options;
+  if (options.recipe == "list") {
+    fmt::print("{}", list_recipes(option_names(command)));
+    return 0;
+  }
   options.evaluate = !arguments.no_eval;
   options.engine.strategy = arguments.strategy.name;
   options.engine.strategy_options = arguments.strategy.options();
@@ -252,7 +273,7 @@ std::function<int()> add_train_command(CLI::App& program) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command = program.add_subcommand("train", "train a model on one or many ranks");
   describe(*command, *arguments);
-  return [arguments] { return run(*arguments); };
+  return [arguments, command] { return run(*arguments, *command); };
 }
 
 }  // namespace tutti

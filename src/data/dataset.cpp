@@ -1,5 +1,8 @@
 #include "data/dataset.h"
 
+#include <torch/cuda.h>
+
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -9,17 +12,81 @@
 namespace tutti {
 namespace {
 
+/// Options that only some data sets know.
+enum Takes : unsigned {
+  kSizes = 1,
+  kAugment = 2,
+  kTokens = 4,
+  kVocabulary = 8,
+  kPhrases = 16,
+};
+
 struct Source {
   const char* name;
   TrainTest (*open)(const DataOptions&);
+  unsigned takes;
 };
 
-constexpr std::array<Source, 2> kSources{{
-    {"digits", open_digits},
-    {"mnist", open_mnist},
+constexpr std::array<Source, 14> kSources{{
+    {"digits", open_digits, kSizes},
+    {"mnist", open_mnist, kAugment},
+    {"bigmnist", open_bigmnist, kSizes},
+    {"sst5", open_sst5, kTokens | kPhrases},
+    {"nuclei", open_nuclei, kAugment},
+    {"folder-segmentation", open_folder_segmentation, kAugment},
+    {"gutenberg", open_gutenberg, kTokens | kVocabulary},
+    {"text", open_text, kTokens | kVocabulary},
+    {"synthetic", open_synthetic, kSizes},
+    {"synthetic-imagenet", open_synthetic, kSizes},
+    {"synthetic-mnist", open_synthetic, kSizes},
+    {"synthetic-segmentation", open_synthetic, kSizes},
+    {"synthetic-sst5", open_synthetic, kSizes},
+    {"synthetic-text", open_synthetic, kSizes},
 }};
 
+/// An option that does nothing was meant to do something.
+void check_taken(const Source& source, unsigned option, bool is_given, const char* text) {
+  if (!is_given || (source.takes & option) != 0) return;
+  std::string names;
+  for (const Source& other : kSources) {
+    if ((other.takes & option) != 0) names += (names.empty() ? "" : ", ") + std::string(other.name);
+  }
+  throw UsageError("{} has no meaning for --data {}: it is for {}", text, source.name, names);
+}
+
 }  // namespace
+
+Batch Dataset::make_batch(int64_t count, bool pinned) const {
+  const SampleTraits what = traits();
+  // Without a GPU there is nothing to pin for, and torch refuses to.
+  const bool pin = pinned && torch::cuda::is_available();
+  const auto tensor = [count, pin](std::vector<int64_t> shape, torch::ScalarType type) {
+    shape.insert(shape.begin(), count);
+    return torch::empty(shape, torch::dtype(type).pinned_memory(pin));
+  };
+  Batch batch;
+  batch.size = count;
+  switch (what.kind) {
+    case SampleKind::images:
+      batch.inputs = {tensor(what.shape, torch::kFloat)};
+      batch.target = tensor({}, torch::kLong);
+      break;
+    case SampleKind::segmentation:
+      batch.inputs = {tensor(what.shape, torch::kFloat)};
+      batch.target = tensor({1, what.shape[1], what.shape[2]}, torch::kFloat);
+      break;
+    case SampleKind::sentences:
+      batch.inputs = {tensor(what.shape, torch::kLong)};
+      batch.target = tensor({}, torch::kLong);
+      break;
+    case SampleKind::masked_text:
+      for (int part = 0; part < 3; ++part) batch.inputs.push_back(tensor(what.shape, torch::kLong));
+      for (int part = 0; part < 2; ++part) batch.inputs.push_back(tensor({what.masked}, torch::kLong));
+      batch.target = tensor({}, torch::kLong);
+      break;
+  }
+  return batch;
+}
 
 std::vector<std::string> data_names() {
   std::vector<std::string> names;
@@ -32,10 +99,19 @@ TrainTest open_data(const DataOptions& options) {
     throw UsageError("a data set cannot have {} training and {} test samples; give sizes above 0, or 0 for the default",
                      options.train_size, options.test_size);
   }
-  for (const Source& source : kSources) {
-    if (options.name == source.name) return source.open(options);
+  if (options.tokens < 0 || options.tokens > kMostTokens) {
+    throw UsageError("--tokens is {}: it must be from 1 to {}, or 0 for the default", options.tokens, kMostTokens);
   }
-  throw UsageError(unknown_name("data set", options.name, data_names()));
+  const auto source = std::find_if(kSources.begin(), kSources.end(),
+                                   [&options](const Source& known) { return options.name == known.name; });
+  if (source == kSources.end()) throw UsageError(unknown_name("data set", options.name, data_names()));
+  check_taken(*source, kSizes, options.train_size != 0, "--train-size");
+  check_taken(*source, kSizes, options.test_size != 0, "--test-size");
+  check_taken(*source, kAugment, options.augment.value_or(false), "--augment");
+  check_taken(*source, kTokens, options.tokens != 0, "--tokens");
+  check_taken(*source, kVocabulary, !options.vocabulary.empty(), "--vocabulary");
+  check_taken(*source, kPhrases, options.phrases, "--data-phrases");
+  return source->open(options);
 }
 
 }  // namespace tutti

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,17 +37,25 @@ struct Batch {
   int64_t size = 0;
 };
 
-/// A fixed list of samples. A sample depends on its index alone. Calls from several threads at once are fine.
+/// Which sample, and in which pass over the data. What is drawn at random for it (augmentation, masked words) follows
+/// from both, so it varies between epochs but not with the threads that load, nor after a resume.
+struct Pick {
+  int64_t index = 0;
+  int64_t epoch = 0;
+  Pick(int64_t of_index, int64_t in_epoch = 0) : index(of_index), epoch(in_epoch) {}  // NOLINT: an index is a pick
+};
+
+/// A fixed list of samples. A sample depends on its Pick alone. Calls from several threads at once are fine.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const std::string& name() const = 0;
   virtual int64_t size() const = 0;
   virtual SampleTraits traits() const = 0;
-  /// Batch tensors, uninitialized, for `count` samples on the CPU; `pinned` for fast copies to a GPU.
-  virtual Batch make_batch(int64_t count, bool pinned) const = 0;
-  /// Writes sample `index` into row `row` of a batch from make_batch.
-  virtual void load(int64_t index, int64_t row, Batch& batch) const = 0;
+  /// Batch tensors, uninitialized, for `count` samples on the CPU, as traits() says; `pinned` for fast copies to a GPU.
+  virtual Batch make_batch(int64_t count, bool pinned) const;
+  /// Writes a sample into row `row` of a batch from make_batch. An Error names the file that it is about.
+  virtual void load(Pick pick, int64_t row, Batch& batch) const = 0;
 };
 
 struct DataOptions {
@@ -57,6 +66,16 @@ struct DataOptions {
   int64_t train_size = 0;
   int64_t test_size = 0;
   uint64_t seed = 1;
+  /// Vary training images from epoch to epoch; unset: what the data set does by itself.
+  std::optional<bool> augment;
+  /// Text: tokens per sample; 0: 64. Longer ones are cut, shorter ones padded.
+  int64_t tokens = 0;
+  /// Text: file of WordPiece tokens, one a line; empty: bert-vocab/vocab.txt where data sets are looked for.
+  std::string vocabulary = "";
+  /// Sentence trees: train on every phrase that has a label, not only on whole sentences.
+  bool phrases = false;
+  /// Synthetic data: what the samples must be, usually what the model was made for.
+  std::optional<SampleTraits> traits;
 };
 
 struct TrainTest {
@@ -68,5 +87,9 @@ std::vector<std::string> data_names();
 
 /// Throws UsageError for an unknown name, Error for files that are missing or damaged.
 TrainTest open_data(const DataOptions& options);
+
+/// Random samples of these traits, the same for the same seed. Sizes of 0 mean a default.
+TrainTest make_synthetic(const SampleTraits& traits, int64_t train_size, int64_t test_size, uint64_t seed,
+                         const std::string& name = "synthetic");
 
 }  // namespace tutti

@@ -264,9 +264,9 @@ class Digits : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return size_; }
   SampleTraits traits() const override { return digit_traits(); }
-  Batch make_batch(int64_t count, bool pinned) const override { return make_digit_batch(count, pinned); }
 
-  void load(int64_t index, int64_t row, Batch& batch) const override {
+  void load(Pick pick, int64_t row, Batch& batch) const override {
+    const int64_t index = pick.index;
     const int label = static_cast<int>(index % kClasses);
     uint8_t* const kept = cache_.empty() ? nullptr : cache_.data() + index * kDigitPixels;
     if (kept != nullptr && states_[index].load(std::memory_order_acquire) == kDrawn) {

@@ -21,8 +21,9 @@ struct Loader::State {
     std::exception_ptr error;
   };
 
-  State(std::shared_ptr<const Dataset> dataset, std::vector<std::vector<int64_t>> batch_indices, bool pin)
-      : data(std::move(dataset)), batches(std::move(batch_indices)), pinned(pin) {}
+  State(std::shared_ptr<const Dataset> dataset, std::vector<std::vector<int64_t>> batch_indices,
+        const LoaderOptions& options)
+      : data(std::move(dataset)), batches(std::move(batch_indices)), pinned(options.pinned), epoch(options.epoch) {}
 
   ~State() {
     {
@@ -40,7 +41,7 @@ struct Loader::State {
       int64_t row = 0;
       for (const int64_t sample : indices) {
         if (stopping) return;  // nobody will ask for the rest
-        data->load(sample, row++, slot.batch);
+        data->load({sample, epoch}, row++, slot.batch);
       }
     } catch (...) {
       slot.error = std::current_exception();
@@ -66,6 +67,7 @@ struct Loader::State {
   const std::shared_ptr<const Dataset> data;
   const std::vector<std::vector<int64_t>> batches;
   const bool pinned;
+  const int64_t epoch;
   double waited_s = 0;
 
   std::mutex mutex;
@@ -84,7 +86,7 @@ Loader::Loader(std::shared_ptr<const Dataset> data, std::vector<std::vector<int6
     throw UsageError("a loader with {} workers and {} batches ahead cannot work; give at least 0 and 1",
                      options.workers, options.prefetch);
   }
-  state_ = std::make_unique<State>(std::move(data), std::move(batches), options.pinned);
+  state_ = std::make_unique<State>(std::move(data), std::move(batches), options);
   state_->slots.resize(static_cast<size_t>(options.prefetch));
   // More workers than slots or batches would only ever sleep.
   const size_t useful = std::min({static_cast<size_t>(options.workers), state_->slots.size(), state_->batches.size()});

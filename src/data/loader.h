@@ -12,6 +12,7 @@ struct LoaderOptions {
   int workers = 1;      // threads that load; 0: load in next(), on the caller's thread
   int prefetch = 4;     // batches loaded ahead at most
   bool pinned = false;  // page-locked memory, for copies to a GPU
+  int64_t epoch = 0;    // of the picks: what is drawn at random for a sample varies with it
 };
 
 /// Delivers the batches of one epoch in order, loaded ahead by worker threads. The order and content do not depend on

@@ -1,7 +1,9 @@
-#include <cstdlib>
+#include <array>
 #include <filesystem>
 
 #include "base/error.h"
+#include "data/deform.h"
+#include "data/folders.h"
 #include "data/idx.h"
 #include "data/pixels.h"
 #include "data/sources.h"
@@ -13,10 +15,23 @@ namespace fs = std::filesystem;
 
 constexpr int kClasses = 10;
 
+/// How the images are shown.
+enum class Variety {
+  kNone,       // as they are
+  kEachEpoch,  // deformed, another way in each epoch
+  kManyTimes,  // bigmnist: kCopies deformed copies of each, the same in every epoch
+};
+constexpr int64_t kCopies = 120;
+
 class Mnist : public Dataset {
  public:
-  Mnist(const fs::path& images_path, const fs::path& labels_path)
-      : images_(read_idx_images(images_path)), labels_(read_idx_labels(labels_path, kClasses)) {
+  Mnist(std::string name, const fs::path& images_path, const fs::path& labels_path, Variety variety, uint64_t seed)
+      : name_(std::move(name)),
+        images_(read_idx_images(images_path)),
+        labels_(read_idx_labels(labels_path, kClasses)),
+        variety_(variety),
+        seed_(seed),
+        size_(variety == Variety::kManyTimes ? images_.count * kCopies : images_.count) {
     check_idx_pair(images_path, images_, labels_path, labels_);
     if (images_.rows != kDigitSide || images_.columns != kDigitSide) {
       throw Error("{}: images of {}x{} pixels; mnist has {}x{}", images_path.string(), images_.rows, images_.columns,
@@ -25,17 +40,31 @@ class Mnist : public Dataset {
   }
 
   const std::string& name() const override { return name_; }
-  int64_t size() const override { return images_.count; }
+  int64_t size() const override { return size_; }
   SampleTraits traits() const override { return digit_traits(); }
-  Batch make_batch(int64_t count, bool pinned) const override { return make_digit_batch(count, pinned); }
-  void load(int64_t index, int64_t row, Batch& batch) const override {
-    store_digit(images_.pixels.data() + index * kDigitPixels, labels_[index], row, batch);
+  void load(Pick pick, int64_t row, Batch& batch) const override {
+    const int64_t image = pick.index % images_.count;
+    const uint8_t* pixels = images_.pixels.data() + image * kDigitPixels;
+    std::array<uint8_t, kDigitPixels> deformed;
+    if (variety_ != Variety::kNone) {
+      const int64_t epoch = variety_ == Variety::kEachEpoch ? pick.epoch : 0;
+      const PortableRandom random(seed_, static_cast<uint64_t>(epoch), static_cast<uint64_t>(pick.index));
+      deform_digit(pixels, random, deformed.data());
+      pixels = deformed.data();
+    }
+    store_digit(pixels, labels_[static_cast<size_t>(image)], row, batch);
   }
 
+  /// Only the first `size` samples, where that is fewer.
+  void shorten(int64_t size) { size_ = std::min(size_, size); }
+
  private:
-  const std::string name_ = "mnist";
+  const std::string name_;
   const IdxImages images_;
   const std::vector<uint8_t> labels_;
+  const Variety variety_;
+  const uint64_t seed_;
+  int64_t size_;
 };
 
 /// The file under any of the names it is distributed with, or an empty path.
@@ -50,21 +79,9 @@ fs::path find_file(const fs::path& folder, const std::string& stem, const std::s
   return {};
 }
 
-std::vector<fs::path> candidate_folders(const DataOptions& options) {
-  if (!options.folder.empty()) return {options.folder};
-  std::vector<fs::path> folders;
-  if (const char* root = std::getenv("TUTTI_DATA"); root != nullptr && *root != '\0') {
-    folders.push_back(fs::path(root) / "mnist");
-  }
-  folders.push_back("data/mnist");
-  folders.push_back("../shared/data/mnist");
-  return folders;
-}
-
 /// The first candidate that holds at least one of the four files.
 fs::path find_folder(const DataOptions& options) {
-  const std::vector<fs::path> folders = candidate_folders(options);
-  std::string looked_at;
+  const std::vector<fs::path> folders = data_folders(options.folder, "mnist");
   for (const fs::path& folder : folders) {
     for (const char* stem : {"train", "t10k"}) {
       if (!find_file(folder, std::string(stem) + "-images", "idx3-ubyte").empty() ||
@@ -72,15 +89,13 @@ fs::path find_folder(const DataOptions& options) {
         return folder;
       }
     }
-    std::error_code ignored;
-    looked_at += "\n  " + fs::absolute(folder, ignored).lexically_normal().string();
   }
   throw Error(
       "mnist: no files found. Looked in:{}\n"
       "Put train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte "
       "(each may end in .gz) into one of these folders, or name their folder with --data-folder or its parent with "
       "$TUTTI_DATA. `--data digits` needs no files.",
-      looked_at);
+      list_folders(folders));
 }
 
 fs::path require_file(const fs::path& folder, const std::string& stem, const std::string& suffix) {
@@ -92,18 +107,25 @@ fs::path require_file(const fs::path& folder, const std::string& stem, const std
   return path;
 }
 
+TrainTest open_files(const DataOptions& options, const char* name, Variety variety) {
+  const fs::path folder = find_folder(options);
+  const auto open = [&](const std::string& stem, Variety how) {
+    return std::make_shared<Mnist>(name, require_file(folder, stem + "-images", "idx3-ubyte"),
+                                   require_file(folder, stem + "-labels", "idx1-ubyte"), how, options.seed);
+  };
+  const auto train = open("train", variety);
+  const auto test = open("t10k", Variety::kNone);
+  if (options.train_size > 0) train->shorten(options.train_size);
+  if (options.test_size > 0) test->shorten(options.test_size);
+  return {train, test};
+}
+
 }  // namespace
 
 TrainTest open_mnist(const DataOptions& options) {
-  if (options.train_size != 0 || options.test_size != 0) {
-    throw UsageError("mnist has a fixed size; sizes can only be given for generated data such as digits");
-  }
-  const fs::path folder = find_folder(options);
-  const auto open = [&folder](const std::string& stem) {
-    return std::make_shared<Mnist>(require_file(folder, stem + "-images", "idx3-ubyte"),
-                                   require_file(folder, stem + "-labels", "idx1-ubyte"));
-  };
-  return {open("train"), open("t10k")};
+  return open_files(options, "mnist", options.augment.value_or(false) ? Variety::kEachEpoch : Variety::kNone);
 }
+
+TrainTest open_bigmnist(const DataOptions& options) { return open_files(options, "bigmnist", Variety::kManyTimes); }
 
 }  // namespace tutti

@@ -11,9 +11,6 @@ constexpr int64_t kDigitPixels = kDigitSide * kDigitSide;
 
 SampleTraits digit_traits();
 
-/// Batch tensors for digits: one float input [count, 1, 28, 28] and int64 targets [count].
-Batch make_digit_batch(int64_t count, bool pinned);
-
 /// Writes one digit into row `row`: bytes become floats with MNIST's mean 0 and deviation 1.
 void store_digit(const uint8_t* pixels, int label, int64_t row, Batch& batch);
 

@@ -64,7 +64,8 @@ double base_learning_rate(const TrainOptions& options) {
 
 nlohmann::json describe_options(const TrainOptions& options) {
   const OptimizerOptions& optimizer = options.engine.optimizer;
-  return {{"model", options.model},
+  return {{"recipe", options.recipe},
+          {"model", options.model},
           {"width", options.model_options.width},
           {"depth", options.model_options.depth},
           {"checkpoint_activations", options.model_options.checkpoint_activations},
@@ -74,6 +75,10 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"data_seed", options.data.seed},
           {"train_size", options.data.train_size},
           {"test_size", options.data.test_size},
+          {"augment", options.data.augment ? nlohmann::json(*options.data.augment) : nlohmann::json()},
+          {"tokens", options.data.tokens},
+          {"vocabulary", options.data.vocabulary},
+          {"data_phrases", options.data.phrases},
           {"epochs", options.epochs},
           {"steps", options.steps},
           {"batch", options.batch},

@@ -13,6 +13,7 @@ namespace tutti {
 
 /// Everything that decides how a training run goes; the defaults are what `tutti train` does.
 struct TrainOptions {
+  std::string recipe = "";  // where some of the following came from
   std::string model = "mnist-cnn";
   ModelOptions model_options;     // its data is what `data` says
   std::string weights_file = "";  // to start from, .safetensors; empty: random ones

@@ -148,7 +148,9 @@ void Trainer::set_up() {
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   }
-  data_ = open_data(options_.data);
+  DataOptions data = options_.data;
+  if (!data.traits) data.traits = natural_data(options_.model);  // what `synthetic` imitates
+  data_ = open_data(data);
   if (!options_.resume.empty())
     resumed_ = std::make_unique<Checkpoint>(find_checkpoint(options_.resume, options_.runs_folder));
 
@@ -264,7 +266,8 @@ void Trainer::train_epoch() {
   loss_sum_ = torch::zeros({}, device_);
   int64_t epoch_samples = 0, my_samples = 0;
   double epoch_loss = 0;
-  Loader loader(data_.train, std::move(batches), {options_.workers, options_.prefetch, device_.is_cuda()});
+  Loader loader(data_.train, std::move(batches),
+                {options_.workers, options_.prefetch, device_.is_cuda(), progress_.epoch});
   const auto start = Clock::now();
   auto step_start = start;
   double set_aside_s = 0;  // spent on checkpoints, not on training

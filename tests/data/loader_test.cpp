@@ -22,7 +22,8 @@ class Numbers : public Dataset {
   Batch make_batch(int64_t count, bool) const override {
     return {{torch::empty({count})}, torch::empty({count}, torch::kLong), count};
   }
-  void load(int64_t index, int64_t row, Batch& batch) const override {
+  void load(Pick pick, int64_t row, Batch& batch) const override {
+    const int64_t index = pick.index;
     ++loaded;
     // Later samples come sooner, so that workers overtake each other.
     if (slow) std::this_thread::sleep_for(std::chrono::microseconds(1000 - index));

@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "data/idx_files.h"
+#include "data/real_data.h"
 
 namespace tutti::testing {
 namespace {
@@ -107,16 +108,8 @@ TEST(Mnist, RefusesSizes) {
 }
 
 TEST(Mnist, RealFilesHoldWhatTheirPageSays) {
-  fs::path root = fs::path(TUTTI_SOURCE_DIR) / "../shared/data";
-  if (const char* given = std::getenv("TUTTI_DATA"); given != nullptr && *given != '\0') root = given;
-  if (!fs::exists(root / "mnist")) {
-    const char* const required = std::getenv("TUTTI_REQUIRE_DATA");
-    ASSERT_FALSE(required != nullptr && std::string(required) == "1")
-        << "TUTTI_REQUIRE_DATA=1, but there is no " << root / "mnist";
-    GTEST_SKIP() << "no MNIST files in " << root / "mnist"
-                 << "; set TUTTI_DATA to the folder that contains mnist/";
-  }
-  const TrainTest data = open_data(mnist_in(root / "mnist"));
+  TUTTI_REAL_DATA(folder, "mnist");
+  const TrainTest data = open_data(mnist_in(folder));
   EXPECT_EQ(data.train->size(), 60000);
   EXPECT_EQ(data.test->size(), 10000);
   Batch batch = data.train->make_batch(60000, false);

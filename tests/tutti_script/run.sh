@@ -28,7 +28,7 @@ path_without() {
   local folder program name
   folder=$(mktemp -d "$scratch/path XXXXXX")
   for program in bash env readlink dirname id awk cat cut dpkg-query find flock grep head ln mkdir mktemp mv nproc paste rm \
-    sed sort tail tee touch tr uname xargs cmake ninja c++ g++ cc gcc ld as ar ranlib ctest git apt-get sudo; do
+    sed sort tail tee touch tr uname xargs cmake ninja c++ g++ cc gcc ld as ar ranlib ctest git apt-get sudo curl; do
     for name in "$@"; do [[ $name == "$program" ]] && continue 2; done
     name=$(command -v "$program") && ln -s "$name" "$folder/$program"
   done
@@ -107,6 +107,19 @@ test_a_missing_package_is_installed_with_apt_get_and_nothing_else() {
   expect_last_line "[one][two words]"
   [[ $(grep -c -- ' -y ' "$tree/calls") == 1 ]] || fail "apt-get was called with: $(cat "$tree/calls")"
   grep -q -- 'install -y --no-install-recommends cmake$' "$tree/calls" || fail "apt-get: $(cat "$tree/calls")"
+}
+
+test_an_optional_package_that_cannot_be_installed_is_done_without() {
+  local tree path
+  tree=$(small_tree)
+  path=$(path_without curl dpkg-query)
+  printf '#!/bin/sh\nexit 1\n' >"$path/dpkg-query"
+  chmod +x "$path/dpkg-query"
+  capture env -i PATH="$path" TUTTI_NO_INSTALL=1 TORCH_DIR="$tree/torch" "$tree/tutti" x
+  expect_status 0
+  expect_text "curl                  optional: tutti data get"
+  expect_text "apt-get install -y --no-install-recommends curl"
+  expect_last_line "[x]"
 }
 
 test_a_package_without_root_and_without_a_password_is_left_to_the_user() {

@@ -1,0 +1,14 @@
+// Stands in for recipe_yaml.cpp in a build without yaml-cpp.
+
+#include "base/error.h"
+#include "cli/recipe.h"
+
+namespace tutti {
+
+Recipe parse_recipe(const std::string&, const std::string& file, const std::vector<std::string>&) {
+  throw UsageError(
+      "{}: this build cannot read recipes: yaml-cpp was not there when it was configured (Debian: libyaml-cpp-dev)",
+      file);
+}
+
+}  // namespace tutti

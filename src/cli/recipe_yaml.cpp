@@ -1,0 +1,59 @@
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "cli/recipe.h"
+
+namespace tutti {
+namespace {
+
+// Options that say where and what a run is, rather than how it goes.
+const std::set<std::string> kNotInRecipes{"--help", "--recipe", "--resume", "--summary"};
+
+/// YAML's own complaints, with the place in front.
+[[noreturn]] void fail(const std::string& file, const YAML::Mark& mark, const std::string& what) {
+  throw UsageError("{}:{}: {}", file, mark.line + 1, what);
+}
+
+}  // namespace
+
+Recipe parse_recipe(const std::string& text, const std::string& file, const std::vector<std::string>& options) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    fail(file, error.mark, "not YAML: " + error.msg);
+  }
+  if (!root.IsMap()) throw UsageError("{}: a recipe is a list of lines like `batch: 64`", file);
+
+  std::vector<std::string> known;
+  for (const std::string& option : options) {
+    if (option.rfind("--", 0) == 0 && kNotInRecipes.count(option) == 0) known.push_back(option.substr(2));
+  }
+  Recipe recipe;
+  std::set<std::string> seen;
+  for (const auto& entry : root) {
+    if (!entry.first.IsScalar()) fail(file, entry.first.Mark(), "an option's name is expected before ':'");
+    const std::string key = entry.first.Scalar();
+    if (!entry.second.IsScalar()) fail(file, entry.first.Mark(), fmt::format("'{}' needs one value", key));
+    if (!seen.insert(key).second) fail(file, entry.first.Mark(), fmt::format("'{}' is there twice", key));
+    const std::string& value = entry.second.Scalar();
+    if (key == "about") {
+      recipe.about = value;
+      continue;
+    }
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const std::string nearest = nearest_name(key, known);
+      fail(file, entry.first.Mark(),
+           fmt::format("unknown option '{}'{} A recipe sets options of `tutti train`, without their dashes.", key,
+                       nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest)));
+    }
+    recipe.arguments.push_back(fmt::format("--{}={}", key, value));
+  }
+  return recipe;
+}
+
+}  // namespace tutti

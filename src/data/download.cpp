@@ -1,0 +1,85 @@
+#include "data/download.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/sha256.h"
+
+extern char** environ;
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kCannotResume = 33;  // curl's exit codes
+constexpr int kHttpError = 22;
+constexpr int kBadResume = 36;
+
+/// Runs curl to its end; what it says goes to our stderr. Returns its exit code.
+int run_curl(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"curl", "--fail", "--location", "--silent", "--show-error", "--retry", "3",
+                                       "--connect-timeout", "20"});
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  pid_t child = 0;
+  const int problem = posix_spawnp(&child, "curl", nullptr, nullptr, pointers.data(), environ);
+  if (problem != 0)
+    throw Error("cannot run the program curl ({}); on Debian: apt-get install curl", std::strerror(problem));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool is_right(const fs::path& path, const std::string& sha256) {
+  return fs::exists(path) && sha256_of_file(path) == sha256;
+}
+
+}  // namespace
+
+void download(const Download& what) {
+  const fs::path part = what.to.string() + ".part";
+  make_folders(what.to.parent_path());
+  if (is_right(part, what.sha256)) {
+    fs::rename(part, what.to);
+    return;
+  }
+  const bool is_begun = fs::exists(part) && fs::file_size(part) > 0;
+  const auto fetch = [&](bool resume) {
+    std::vector<std::string> arguments{"--output", part.string()};
+    if (resume) arguments.insert(arguments.end(), {"--continue-at", "-"});
+    arguments.push_back(what.url);
+    return run_curl(std::move(arguments));
+  };
+  int code = fetch(is_begun);
+  // A server that cannot go on where we stopped, or a part that was of another file: from the beginning.
+  const bool cannot_go_on = code == kCannotResume || code == kBadResume || code == kHttpError;
+  if (is_begun && (cannot_go_on || (code == 0 && !is_right(part, what.sha256)))) {
+    fs::remove(part);
+    code = fetch(false);
+  }
+  if (code != 0) {
+    throw Error(
+        "cannot fetch {} (curl ended with {}). Check the network and $https_proxy; to go on, repeat the command.",
+        what.url, code);
+  }
+  const std::string found = sha256_of_file(part);
+  if (found != what.sha256) {
+    fs::remove(part);
+    throw Error("{} is not what it should be: its SHA-256 is {}, expected {}. It was not kept.", what.url, found,
+                what.sha256);
+  }
+  flush_to_disk(part);
+  fs::rename(part, what.to);
+}
+
+}  // namespace tutti

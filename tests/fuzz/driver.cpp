@@ -1,0 +1,148 @@
+// A small fuzzer without a special compiler: deterministic mutations, for a given time.
+//
+//   idx_fuzz                     for $TUTTI_FUZZ_SECONDS, or one second
+//   idx_fuzz FILE…               only these inputs: to see a crash again
+//   TUTTI_FUZZ_SEED=7 idx_fuzz   another sequence
+//
+// There is no coverage to steer by; instead inputs whose outcome (mostly an error's text) is new join the corpus. An
+// input that breaks the target is written to NAME.crash in the current folder.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "base/files.h"
+#include "data/random.h"
+#include "fuzz/fuzz.h"
+
+extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
+
+namespace tutti::fuzz {
+
+MemoryFile::MemoryFile() : descriptor_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+  path_ = "/proc/self/fd/" + std::to_string(descriptor_);
+}
+
+MemoryFile::~MemoryFile() { ::close(descriptor_); }
+
+const std::string& MemoryFile::hold(std::string_view content) {
+  if (::ftruncate(descriptor_, 0) != 0 ||
+      ::pwrite(descriptor_, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
+    throw std::runtime_error("cannot write to a file in memory");
+  return path_;
+}
+
+namespace {
+
+constexpr unsigned kLongestInput_s = 10;
+constexpr size_t kLargestInput = 1 << 16;
+constexpr size_t kLargestCorpus = 2000;
+
+// What a signal handler needs to save the input that is at fault.
+std::string current_input;
+std::string crash_path;
+
+void save_input() {
+  const int file = ::open(crash_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const char text[] = "\nfuzz: this input is at fault; see the .crash file in the current folder\n";
+  if (file < 0 || ::write(file, current_input.data(), current_input.size()) < 0 ||
+      ::write(STDERR_FILENO, text, sizeof text - 1) < 0)
+    ::_exit(2);
+  ::close(file);
+}
+
+void on_signal(int signal) {
+  save_input();
+  ::_exit(128 + signal);
+}
+
+void watch_for_crashes() {
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(save_input);
+  for (const int signal : {SIGALRM, SIGABRT}) std::signal(signal, on_signal);
+  if (__sanitizer_set_death_callback == nullptr)  // sanitizers have handlers of their own, which say more
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, on_signal);
+}
+
+std::string run_one(std::string input) {
+  current_input = std::move(input);
+  ::alarm(kLongestInput_s);
+  std::string result = fuzz_one(current_input);
+  ::alarm(0);
+  return result;
+}
+
+/// One random change.
+void mutate(std::string& input, const std::vector<std::string>& corpus, PortableRandom& random) {
+  static constexpr uint32_t kTelling[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff};
+  const auto place = [&random](size_t size) { return static_cast<size_t>(random.below(size + 1)); };
+  const auto run_from = [&](size_t at) {
+    return static_cast<size_t>(random.below(std::min<size_t>(input.size() - at, 64) + 1));
+  };
+  const size_t at = place(input.size());
+  switch (random.below(8)) {
+    case 0:
+      if (at < input.size()) input[at] = static_cast<char>(input[at] ^ 1 << random.below(8));
+      break;
+    case 1:
+      if (at < input.size()) input[at] = static_cast<char>(random.bits());
+      break;
+    case 2:  // a number, in either byte order
+      for (size_t i = 0, reverse = random.below(2), value = kTelling[random.below(std::size(kTelling))]; i < 4; ++i)
+        if (at + i < input.size()) input[at + i] = static_cast<char>(value >> 8 * (reverse != 0 ? 3 - i : i));
+      break;
+    case 3:
+      input.erase(at, run_from(at));
+      break;
+    case 4:
+      input.insert(at, input.substr(at, run_from(at)));
+      break;
+    case 5:
+      input.resize(at);
+      break;
+    default: {  // a piece of another input
+      const std::string& other = corpus[random.below(corpus.size())];
+      const size_t from = place(other.size());
+      input.insert(at, other.substr(from, 1 + random.below(64)));
+    }
+  }
+}
+
+int fuzz_for(double seconds, uint64_t seed) {
+  const auto start = std::chrono::steady_clock::now();
+  PortableRandom random(seed);
+  std::vector<std::string> corpus = seeds();
+  std::set<std::string> outcomes;
+  for (const std::string& input : corpus) outcomes.insert(run_one(input));
+  int64_t runs = 0;
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) {
+    std::string input = corpus[random.below(corpus.size())];
+    for (uint64_t changes = 1 + random.below(6); changes > 0; --changes) mutate(input, corpus, random);
+    if (input.size() > kLargestInput) input.resize(kLargestInput);
+    ++runs;
+    if (outcomes.insert(run_one(input)).second && corpus.size() < kLargestCorpus) corpus.push_back(std::move(input));
+  }
+  std::printf("%lld inputs, %zu different outcomes, no fault\n", static_cast<long long>(runs), outcomes.size());
+  return 0;
+}
+
+}  // namespace
+}  // namespace tutti::fuzz
+
+int main(int argc, char** argv) {
+  using namespace tutti::fuzz;
+  const std::string name = argv[0];
+  crash_path = name.substr(name.rfind('/') + 1) + ".crash";
+  watch_for_crashes();
+  for (int i = 1; i < argc; ++i) std::printf("%s: %s\n", argv[i], run_one(tutti::read_file(argv[i])).c_str());
+  if (argc > 1) return 0;
+  const char* const seconds = std::getenv("TUTTI_FUZZ_SECONDS");
+  const char* const seed = std::getenv("TUTTI_FUZZ_SEED");
+  return fuzz_for(seconds != nullptr ? std::atof(seconds) : 1, seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+}

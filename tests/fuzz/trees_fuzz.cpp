@@ -1,0 +1,23 @@
+#include "data/trees.h"
+
+#include "fuzz/fuzz.h"
+
+namespace tutti::fuzz {
+
+std::string fuzz_one(std::string_view input) {
+  static MemoryFile file;
+  return outcome([&] {
+    for (const LabelledTree& tree : read_trees(file.hold(input), 5)) {
+      for (const Phrase& phrase : tree.phrases) {
+        if (phrase.begin >= phrase.end || phrase.end > static_cast<int>(tree.tokens.size()) || phrase.label >= 5)
+          throw std::logic_error("a phrase outside of its sentence");
+      }
+    }
+  });
+}
+
+std::vector<std::string> seeds() {
+  return {"(3 (2 A) (4 (3 good) (2 film)))\n", "(2 Yes)\n\n(0 (1 no) (2 .))", "(", ")", "\r\n", " (4 -LRB-)"};
+}
+
+}  // namespace tutti::fuzz
