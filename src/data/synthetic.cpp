@@ -3,6 +3,8 @@
 //
 // A *pool* of distinct samples is made once, as one batch; sample i is a copy of row i % size of it.
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 

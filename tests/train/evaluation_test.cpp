@@ -22,8 +22,8 @@ class Texts : public Dataset {
   Batch make_batch(int64_t count, bool /*pinned*/) const override {
     return {{torch::empty({count}, torch::kLong)}, torch::zeros({count}, torch::kLong), count};
   }
-  void load(int64_t index, int64_t row, Batch& batch) const override {
-    batch.inputs[0].data_ptr<int64_t>()[row] = index;
+  void load(Pick pick, int64_t row, Batch& batch) const override {
+    batch.inputs[0].data_ptr<int64_t>()[row] = pick.index;
   }
 
  private:
