@@ -87,7 +87,7 @@ std::shared_ptr<Model> load_model(const Case& expected, const Arguments& argumen
   options.width = description.value("width", int64_t{0});
   options.depth = description.value("depth", int64_t{0});
   options.random_weights = false;
-  const auto model = make_model(description.at("model"), options);
+  auto model = make_model(description.at("model"), options);
   model->to(arguments.device);
   std::set<std::string> missing = expected.names("weight/");
   const torch::NoGradGuard no_grad;
