@@ -68,7 +68,7 @@ nlohmann::json measure(Arguments& arguments) {
   Batch batch = example_batch(data, arguments.batch);
   for (torch::Tensor& input : batch.inputs) input = input.to(device);
   batch.target = batch.target.to(device);
-  if (device.is_cuda() && model->prefers_channels_last() && !arguments.contiguous) {
+  if (device.is_cuda() && arguments.precision != "fp32" && model->prefers_channels_last() && !arguments.contiguous) {
     use_channels_last(*model);
     batch.inputs[0] = batch.inputs[0].contiguous(torch::MemoryFormat::ChannelsLast);
   }

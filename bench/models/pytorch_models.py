@@ -1,11 +1,14 @@
 """Training throughput of PyTorch in eager mode, on one batch that already lies on the device.
 
 ResNets are torchvision's, BERT is Hugging Face's, U-Net, the Transformer and mnist-cnn are written below from torch.nn.
-Prints one JSON object with samples per second for each block of steps, as model_throughput does for Tutti.
+Prints one JSON object with samples per second for each block of steps, as model_throughput does for Tutti. With --serve,
+does so for every line of options on stdin, so that libraries are loaded once.
 """
 
 import argparse
+import gc
 import json
+import sys
 import time
 
 import torch
@@ -113,7 +116,7 @@ def make(args):
     return model, batch, lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"])
 
 
-def main():
+def parse(words):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
     parser.add_argument("--shape", type=lambda text: [int(word) for word in text.split(",")], required=True)
@@ -126,7 +129,10 @@ def main():
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--blocks", type=int, default=5)
     parser.add_argument("--steps", type=int, default=20)
-    args = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def measure(args):
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision != "fp32"
     model, batch, loss_of = make(args)
@@ -155,7 +161,18 @@ def main():
         start = time.perf_counter()
         loss = run_steps(args.steps)
         rates.append(args.batch * args.steps / (time.perf_counter() - start))
-    print(json.dumps({"samples_per_s": rates, "last_loss": loss.item(), "torch": torch.__version__}), flush=True)
+    return {"samples_per_s": rates, "last_loss": loss.item(), "torch": torch.__version__}
+
+
+def main():
+    if sys.argv[1:] != ["--serve"]:
+        print(json.dumps(measure(parse(sys.argv[1:]))))
+        return
+    for line in sys.stdin:
+        print(json.dumps(measure(parse(json.loads(line)))), flush=True)
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,24 @@ WORKLOADS = {
 }
 
 
-def run(command, args):
+class PyTorch:
+    """A process that measures what it is asked to; starting one for each run would take most of the time."""
+
+    def __init__(self, python):
+        self.process = subprocess.Popen([python, os.path.join(HERE, "pytorch_models.py"), "--serve"], cwd=ROOT,
+                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def measure(self, options):
+        self.process.stdin.write(json.dumps(options) + "\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith("{"):  # libraries may have something to say as well
+                return json.loads(line)["samples_per_s"]
+        sys.exit(f"PyTorch failed with {' '.join(options)}")
+
+
+def run_tutti(options, args):
+    command = [os.path.join(ROOT, args.build, "bench/models/model_throughput"), *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=args.timeout)
     if done.returncode != 0:
         sys.exit(f"failed ({done.returncode}): {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
@@ -52,16 +69,12 @@ def contenders_of(optimizer):
     return names + ["pytorch channels-last"] if optimizer == "sgd" else names
 
 
-def command_of(contender, workload, precision, args):
+def options_of(contender, workload, precision, args):
     model, batch, optimizer, rest = WORKLOADS[workload]
-    options = ["--model", model, "--batch", str(args.batch or batch), "--optimizer", optimizer, "--precision", precision,
-               "--device", args.device, "--warmup", str(args.warmup), "--blocks", str(args.blocks), "--steps",
-               str(args.steps), *rest]
-    if contender == "tutti":
-        return [os.path.join(ROOT, args.build, "bench/models/model_throughput"), *options]
-    if contender == "pytorch channels-last":
-        options.append("--channels-last")
-    return [args.python, os.path.join(HERE, "pytorch_models.py"), *options]
+    layout = ["--channels-last"] if contender == "pytorch channels-last" else []
+    return ["--model", model, "--batch", str(args.batch or batch), "--optimizer", optimizer, "--precision", precision,
+            "--device", args.device, "--warmup", str(args.warmup), "--blocks", str(args.blocks), "--steps",
+            str(args.steps), *rest, *layout]
 
 
 def main():
@@ -89,6 +102,7 @@ def main():
               "commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain")), "steps": args.steps,
               "warmup": args.warmup, "rounds": args.rounds}
     os.makedirs(os.path.dirname(os.path.abspath(args.records)), exist_ok=True)
+    pytorch = PyTorch(args.python)
     print(f"samples/s, median (min to max, n); {gpu}; PyTorch {torch_version}; commit {common['commit'][:10]}"
           f"{' with changes' if common['dirty'] else ''}\n")
     print("| workload | precision | Tutti | PyTorch eager | ratio |\n|---|---|---|---|---|")
@@ -99,15 +113,16 @@ def main():
             for number in range(args.rounds):
                 shift = number % len(names)
                 for name in names[shift:] + names[:shift]:
-                    rates = run(command_of(name, workload, precision, args), args)
+                    options = options_of(name, workload, precision, args)
+                    rates = run_tutti(options, args) if name == "tutti" else pytorch.measure(options)
                     samples[name] += rates
                     print(f"{workload}, {precision}, round {number + 1}/{args.rounds}: {name}: "
                           f"{statistics.median(rates):.0f}", file=sys.stderr)
             with open(args.records, "a") as file:
                 for name in names:
-                    command = command_of(name, workload, precision, args)
                     file.write(json.dumps({**common, "workload": workload, "precision": precision, "contender": name,
-                                           "command": command, "samples_per_s": samples[name]}) + "\n")
+                                           "options": options_of(name, workload, precision, args),
+                                           "samples_per_s": samples[name]}) + "\n")
             best = max(names[1:], key=lambda name: statistics.median(samples[name]))
             ratio = statistics.median(samples["tutti"]) / statistics.median(samples[best])
             cells = [f"{statistics.median(rates):.0f} ({min(rates):.0f} to {max(rates):.0f}, {len(rates)})"

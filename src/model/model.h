@@ -32,7 +32,7 @@ class Model : public torch::nn::Module {
   virtual torch::Tensor loss(const Batch& batch) = 0;
   /// Called in eval mode, without gradients.
   virtual EvalCounts evaluate(const Batch& batch) = 0;
-  /// Whether a GPU computes it faster with images and weights in channels-last order; see use_channels_last.
+  /// Whether a GPU's tensor cores compute it faster with images and weights in channels-last order.
   virtual bool prefers_channels_last() const { return false; }
 
  private:

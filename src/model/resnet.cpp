@@ -92,8 +92,11 @@ class ResNet : public Model {
     }
     fc_ = register_module("fc", torch::nn::Linear(channels, data.classes));
     const torch::NoGradGuard no_grad;
-    for (torch::Tensor& weight : parameters())
-      if (weight.dim() == 4) weight.normal_(0, std::sqrt(2.0 / static_cast<double>(weight.numel() / weight.size(1))));
+    for (torch::Tensor& weight : parameters()) {
+      if (weight.dim() != 4) continue;
+      const int64_t fan_out = weight.numel() / weight.size(1);
+      weight.normal_(0, std::sqrt(2.0 / static_cast<double>(fan_out)));
+    }
     counter_ = std::make_unique<BatchCounter>(*this);
   }
 

@@ -73,6 +73,15 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   return found;
 }
 
+/// Weights of the first BERTs, still in use, call what layer normalization multiplies with and adds gamma and beta.
+const NamedArray* find_also_by_old_name(const SafetensorsFile& file, const std::string& name) {
+  if (const NamedArray* const array = file.find(name)) return array;
+  for (const auto& [now, then] : {std::pair<std::string, std::string>{"LayerNorm.weight", "LayerNorm.gamma"},
+                                  {"LayerNorm.bias", "LayerNorm.beta"}})
+    if (const std::size_t at = name.rfind(now); at != std::string::npos) return file.find(name.substr(0, at) + then);
+  return nullptr;
+}
+
 }  // namespace
 
 fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model, const NamedTensors& optimizer_state,
@@ -189,7 +198,7 @@ std::vector<std::string> load_weights(const fs::path& path, Model& model) {
   for (const NamedArray& array : file.arrays()) unused.insert(array.name);
   const torch::NoGradGuard no_grad;
   for (auto [name, tensor] : tensors_of(model, false)) {
-    const NamedArray* const array = file.find(name);
+    const NamedArray* const array = find_also_by_old_name(file, name);
     if (array == nullptr)
       throw Error("{} has no '{}', so these are not the weights of model '{}'", path.string(), name,
                   model.model_name());
@@ -197,7 +206,7 @@ std::vector<std::string> load_weights(const fs::path& path, Model& model) {
       throw Error("'{}' is {} in {} and {} in model '{}'", name, shape_text(array->shape), path.string(),
                   shape_text(tensor.sizes().vec()), model.model_name());
     tensor.copy_(tensor_of(*array));
-    unused.erase(name);
+    unused.erase(array->name);
   }
   return {unused.begin(), unused.end()};
 }

@@ -169,7 +169,8 @@ void Trainer::set_up() {
                                 options_.weights_file, options_.model, unused[0]));
   }
   model_->to(device_);
-  place_ = {device_, device_.is_cuda() && model_->prefers_channels_last()};
+  // Without tensor cores, that is in full float32, channels-last convolutions are slower.
+  place_ = {device_, device_.is_cuda() && options_.precision != "fp32" && model_->prefers_channels_last()};
   if (place_.channels_last) use_channels_last(*model_);
   model_->train();
   last_test_ = nothing_counted(model_options.data.kind);

@@ -5,58 +5,40 @@
 #include <torch/optim/adam.h>
 
 #include <cmath>
+#include <tuple>
 
-#include "model/example_batch.h"
-#include "model/model.h"
+#include "small_models.h"
 
 namespace tutti {
 namespace {
 
-struct Small {
-  std::string name;
-  ModelOptions options;
-};
-
-Small small(const std::string& name) {
-  Small model{name, {}};
-  ModelOptions& options = model.options;
-  if (name == "mnist-cnn") options.data = {SampleKind::images, {1, 28, 28}, 10};
-  if (name.rfind("resnet", 0) == 0) options.data = {SampleKind::images, {3, 32, 32}, 7};
-  if (name == "unet") {
-    options.data = {SampleKind::segmentation, {3, 21, 18}};  // sizes that pooling does not divide
-    options.width = 8;
-    options.depth = 2;
-  }
-  if (name == "transformer") {
-    options.data = {SampleKind::sentences, {12}, 5, 50};
-    options.width = 64;
-    options.depth = 2;
-  }
-  if (name.rfind("bert", 0) == 0) {
-    options.data = {SampleKind::masked_text, {12}, 0, 50, 3};
-    options.width = 64;
-    options.depth = 2;
-  }
-  return model;
-}
-
-class Training : public testing::TestWithParam<std::string> {
+class Training : public testing::TestWithParam<std::tuple<std::string, Place>> {
  protected:
-  // More would wait for each other rather than compute: the networks are small.
-  void SetUp() override { at::set_num_threads(1); }
+  void SetUp() override {
+    at::set_num_threads(1);  // more would wait for each other rather than compute: the networks are small
+    torch::manual_seed(3);
+    model_ = make_model(name_, small_options(name_));
+    batch_ = example_batch(small_options(name_).data, 4);
+    move_to(place_, *model_, batch_);
+  }
+
+  const std::string name_ = std::get<0>(GetParam());
+  const Place place_ = std::get<1>(GetParam());
+  std::shared_ptr<Model> model_;
+  Batch batch_;
 };
 
 TEST_P(Training, LearnsABatchByHeart) {
-  torch::manual_seed(3);
-  const Small small_model = small(GetParam());
-  const auto model = make_model(small_model.name, small_model.options);
-  const Batch batch = example_batch(small_model.options.data, 4);
-  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(2e-3));
-  const bool is_large = GetParam().rfind("resnet", 0) == 0;
+  torch::optim::Adam optimizer(model_->parameters(), torch::optim::AdamOptions(2e-3));
+  const bool is_large = name_.rfind("resnet", 0) == 0;
   double first = 0, last = 0;
   for (int step = 0; step < (is_large ? 6 : 25); ++step) {
     optimizer.zero_grad();
-    const torch::Tensor loss = model->loss(batch);
+    torch::Tensor loss;
+    {
+      const Bf16Autocast autocast(place_.is_bf16);
+      loss = model_->loss(batch_);
+    }
     ASSERT_EQ(loss.dim(), 0);
     loss.backward();
     optimizer.step();
@@ -64,21 +46,18 @@ TEST_P(Training, LearnsABatchByHeart) {
     if (step == 0) first = last;
   }
   EXPECT_LT(last, 0.8 * first);
-  for (const auto& parameter : model->named_parameters())
+  for (const auto& parameter : model_->named_parameters())
     EXPECT_TRUE(parameter.value().grad().defined()) << parameter.key() << " has no gradient";
 }
 
 TEST_P(Training, CountsWhatItIsJudgedBy) {
-  torch::manual_seed(3);
-  const Small small_model = small(GetParam());
-  const auto model = make_model(small_model.name, small_model.options);
-  model->eval();
+  model_->eval();
   const torch::NoGradGuard no_grad;
-  const Batch batch = example_batch(small_model.options.data, 4);
-  EvalCounts counts = model->evaluate(batch);
+  const Bf16Autocast autocast(place_.is_bf16);
+  const EvalCounts counts = model_->evaluate(batch_);
   EXPECT_EQ(counts.samples, 4);
   EXPECT_GT(counts.loss(), 0);
-  EvalCounts expected = nothing_counted(small_model.options.data.kind);
+  const EvalCounts expected = nothing_counted(small_options(name_).data.kind);
   ASSERT_EQ(counts.metrics.size(), expected.metrics.size());
   for (std::size_t i = 0; i < counts.metrics.size(); ++i) {
     EXPECT_EQ(counts.metrics[i].name, expected.metrics[i].name);
@@ -87,20 +66,32 @@ TEST_P(Training, CountsWhatItIsJudgedBy) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Training, testing::ValuesIn(model_names()), [](const auto& test) {
-  std::string name = test.param;
-  for (char& letter : name)
-    if (letter == '-') letter = '_';
-  return name;
-});
+TEST_P(Training, GivesTheSameLossAsOnACpu) {
+  if (place_.device.is_cpu()) return;
+  // In eval mode: dropout draws other numbers elsewhere.
+  model_->eval();
+  const torch::NoGradGuard no_grad;
+  const Bf16Autocast autocast(place_.is_bf16);
+  const double here = model_->loss(batch_).item<double>();
+  torch::manual_seed(3);
+  const auto model = make_model(name_, small_options(name_));
+  const Batch batch = example_batch(small_options(name_).data, 4);
+  model->eval();
+  const double there = model->loss(batch).item<double>();
+  EXPECT_NEAR(here, there, std::abs(there) * (place_.is_bf16 ? 0.05 : 1e-4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Training,
+                         testing::Combine(testing::ValuesIn(model_names()), testing::ValuesIn(places())),
+                         [](const auto& test) { return test_name(std::get<0>(test.param), std::get<1>(test.param)); });
 
 TEST(Bert, AddsTheLossOfMaskedWordsAndOfTheNextSentence) {
   torch::manual_seed(3);
-  const Small bert = small("bert-base");
-  const auto model = make_model(bert.name, bert.options);
+  const ModelOptions options = small_options("bert-base");
+  const auto model = make_model("bert-base", options);
   model->eval();
   const torch::NoGradGuard no_grad;
-  Batch batch = example_batch(bert.options.data, 4);
+  Batch batch = example_batch(options.data, 4);
   batch.inputs[4][0].fill_(-100);
   batch.inputs[4][2][1].fill_(-100);
   const EvalCounts counts = model->evaluate(batch);
@@ -116,11 +107,11 @@ TEST(Bert, AddsTheLossOfMaskedWordsAndOfTheNextSentence) {
 
 TEST(Bert, DoesNotSeePaddingNorTheRestOfTheBatch) {
   torch::manual_seed(3);
-  const Small bert = small("bert-base");
-  const auto model = make_model(bert.name, bert.options);
+  const ModelOptions options = small_options("bert-base");
+  const auto model = make_model("bert-base", options);
   model->eval();
   const torch::NoGradGuard no_grad;
-  Batch batch = example_batch(bert.options.data, 2);
+  Batch batch = example_batch(options.data, 2);
   batch.inputs[2].slice(1, 8).zero_();
   batch.inputs[3].remainder_(8);
   const double before = model->loss(batch).item<double>();
@@ -130,11 +121,11 @@ TEST(Bert, DoesNotSeePaddingNorTheRestOfTheBatch) {
 
 TEST(Transformer, DoesNotSeePadding) {
   torch::manual_seed(3);
-  const Small transformer = small("transformer");
-  const auto model = make_model(transformer.name, transformer.options);
+  const ModelOptions options = small_options("transformer");
+  const auto model = make_model("transformer", options);
   model->eval();
   const torch::NoGradGuard no_grad;
-  Batch batch = example_batch(transformer.options.data, 3);
+  Batch batch = example_batch(options.data, 3);
   batch.inputs[0].slice(1, 5).zero_();
   const double before = model->loss(batch).item<double>();
   batch.inputs[0] = batch.inputs[0].slice(1, 0, 5).contiguous();
@@ -144,9 +135,9 @@ TEST(Transformer, DoesNotSeePadding) {
 }
 
 TEST(ResNet, TrainsOnASingleSampleThatIsASinglePixelInTheEnd) {
-  const Small resnet = small("resnet18");
-  const auto model = make_model(resnet.name, resnet.options);
-  EXPECT_TRUE(std::isfinite(model->loss(example_batch(resnet.options.data, 1)).item<double>()));
+  const ModelOptions options = small_options("resnet18");
+  const auto model = make_model("resnet18", options);
+  EXPECT_TRUE(std::isfinite(model->loss(example_batch(options.data, 1)).item<double>()));
   for (const auto& buffer : model->named_buffers())
     EXPECT_TRUE(buffer.value().to(torch::kFloat).isfinite().all().item<bool>()) << buffer.key();
   EXPECT_EQ(model->named_buffers()["layer4.1.bn2.num_batches_tracked"].item<int64_t>(), 1);
@@ -154,11 +145,11 @@ TEST(ResNet, TrainsOnASingleSampleThatIsASinglePixelInTheEnd) {
 
 TEST(UNet, LossOfABatchIsTheMeanOverItsImages) {
   torch::manual_seed(3);
-  const Small unet = small("unet");
-  const auto model = make_model(unet.name, unet.options);
+  const ModelOptions options = small_options("unet");
+  const auto model = make_model("unet", options);
   model->eval();
   const torch::NoGradGuard no_grad;
-  const Batch batch = example_batch(unet.options.data, 3);
+  const Batch batch = example_batch(options.data, 3);
   double sum = 0;
   for (int64_t i = 0; i < 3; ++i) {
     const Batch one{{batch.inputs[0].slice(0, i, i + 1)}, batch.target.slice(0, i, i + 1), 1};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a parity case: random weights, a batch, and the outputs, loss and gradients of torchvision or transformers.
+"""Writes a parity case: random weights, a batch, and outputs, loss and gradients of torchvision, torch or transformers.
 
     export.py resnet18 case.safetensors --shape 1,28,28 --classes 10
     export.py bert-base case.safetensors --depth 2
@@ -35,6 +35,41 @@ def resnet_case(args):
         return [logits], torch.nn.functional.cross_entropy(logits, target)
 
     return description, model.train(), inputs, target, run
+
+
+class Classifier(torch.nn.Module):
+    """torch.nn.TransformerEncoder between an embedding and a classifier. No dropout, so it can stay in training mode:
+    evaluation takes other ways through the encoder."""
+
+    def __init__(self, vocabulary, length, width, layers, classes):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocabulary, width)
+        self.positions = torch.nn.Embedding(length, width)
+        layer = torch.nn.TransformerEncoderLayer(width, width // 64, 4 * width, dropout=0, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, layers)
+        self.classifier = torch.nn.Linear(width, classes)
+
+    def forward(self, tokens):
+        padding = tokens == 0
+        x = self.encoder(self.embedding(tokens) + self.positions.weight, src_key_padding_mask=padding)
+        weights = (~padding).to(x.dtype).unsqueeze(-1)
+        return self.classifier((x * weights).sum(1) / weights.sum(1))
+
+
+def transformer_case(args):
+    classes, depth = 5, args.depth or 6
+    model = Classifier(args.vocabulary, args.length, 256, depth, classes)
+    description = {"model": args.model, "mode": "eval", "depth": depth,
+                   "data": {"kind": "sentences", "shape": [args.length], "vocabulary": args.vocabulary,
+                            "classes": classes}}
+    tokens = torch.randint(1, args.vocabulary, (args.batch, args.length))
+    tokens[0, args.length // 2:] = 0  # one sentence is shorter
+
+    def run(model, inputs, target):
+        logits = model(inputs[0])
+        return [logits], torch.nn.functional.cross_entropy(logits, target)
+
+    return description, model.train(), [tokens], torch.randint(classes, (args.batch,)), run
 
 
 def bert_case(args):
@@ -76,11 +111,11 @@ def bert_case(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=["resnet18", "resnet50", "resnet101", "bert-base", "bert-large"])
+    parser.add_argument("model", choices=["resnet18", "resnet50", "resnet101", "transformer", "bert-base", "bert-large"])
     parser.add_argument("file")
     parser.add_argument("--shape", default="3,224,224", help="of images")
     parser.add_argument("--classes", type=int, default=1000, help="of images")
-    parser.add_argument("--depth", type=int, default=0, help="layers of bert; 0: its own")
+    parser.add_argument("--depth", type=int, default=0, help="layers of transformer and bert; 0: their own")
     parser.add_argument("--length", type=int, default=64, help="tokens of a text")
     parser.add_argument("--masked", type=int, default=10, help="words to guess in a text")
     parser.add_argument("--vocabulary", type=int, default=30522)
@@ -94,7 +129,7 @@ def main():
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.deterministic = True
 
-    make = bert_case if args.model.startswith("bert") else resnet_case
+    make = {"resnet": resnet_case, "transf": transformer_case, "bert-b": bert_case, "bert-l": bert_case}[args.model[:6]]
     description, model, inputs, target, run = make(args)
     dtype = getattr(torch, args.dtype)
     model = model.to(args.device, dtype)

@@ -37,6 +37,7 @@ def check_bert(args, weights):
         config.save_pretrained(folder)
         shutil.copy(args.file, os.path.join(folder, "model.safetensors"))
         model, info = BertForPreTraining.from_pretrained(folder, output_loading_info=True)
+    info = info if isinstance(info, dict) else vars(info)
     for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if info.get(problem):
             sys.exit(f"{problem}: {sorted(info[problem])[:5]}")

@@ -65,8 +65,11 @@ class Case {
 
 SampleTraits traits_of(const json& data) {
   const std::string kind = data.at("kind");
-  return {kind == "images" ? SampleKind::images : SampleKind::masked_text, data.at("shape").get<std::vector<int64_t>>(),
-          data.value("classes", int64_t{0}), data.value("vocabulary", int64_t{0}), data.value("masked", int64_t{0})};
+  return {kind == "images"      ? SampleKind::images
+          : kind == "sentences" ? SampleKind::sentences
+                                : SampleKind::masked_text,
+          data.at("shape").get<std::vector<int64_t>>(), data.value("classes", int64_t{0}),
+          data.value("vocabulary", int64_t{0}), data.value("masked", int64_t{0})};
 }
 
 double norm_of(const torch::Tensor& tensor) { return tensor.to(torch::kDouble).norm().item<double>(); }
@@ -84,7 +87,7 @@ std::shared_ptr<Model> load_model(const Case& expected, const Arguments& argumen
   options.width = description.value("width", int64_t{0});
   options.depth = description.value("depth", int64_t{0});
   options.random_weights = false;
-  const auto model = make_model(description.at("model"), options);
+  auto model = make_model(description.at("model"), options);
   model->to(arguments.device);
   std::set<std::string> missing = expected.names("weight/");
   const torch::NoGradGuard no_grad;

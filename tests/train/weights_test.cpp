@@ -78,6 +78,24 @@ TEST_P(Weights, ComeFromAFileThatMayHoldMore) {
   expect_same(loaded->named_parameters(), saved->named_parameters());
 }
 
+TEST(BertWeights, ComeUnderTheirOldNamesToo) {
+  const fs::path path = fs::temp_directory_path() / ("tutti-old-bert-" + std::to_string(::getpid()));
+  const auto saved = small("bert-base", 1), loaded = small("bert-base", 2);
+  std::vector<NamedArray> arrays;
+  for (const auto& item : saved->named_parameters()) {
+    std::string name = item.key();
+    for (const auto& [now, then] :
+         {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
+      if (const std::size_t at = name.find(now); at != std::string::npos) name = name.substr(0, at) + then;
+    const torch::Tensor& tensor = item.value();
+    arrays.push_back({name, "F32", tensor.sizes().vec(), tensor.data_ptr(), tensor.nbytes()});
+  }
+  write_safetensors(path, arrays);
+  EXPECT_TRUE(load_weights(path, *loaded).empty());
+  expect_same(loaded->named_parameters(), saved->named_parameters());
+  fs::remove(path);
+}
+
 TEST_P(Weights, OfAnotherModelAreRefused) {
   save_weights(folder_ / "weights.safetensors", *small("resnet50", 1));
   const auto model = small(GetParam(), 2);
