@@ -28,6 +28,8 @@ constexpr float kSlant = .07F;         // of the horizontal shift per row
 constexpr float kShift = .7F;          // pixels
 constexpr float kDisplacement = 3.2F;  // pixels at most, before smoothing
 
+constexpr float kRounding = .5F;  // levels are never negative
+
 using Grid = std::array<std::array<float, kNodes>, kNodes>;
 
 struct Displacements {
@@ -129,7 +131,7 @@ void deform_digit(const uint8_t* from, PortableRandom random, uint8_t* to) {
       const uint8_t* const lower = upper + kPaddedSide;
       const float above = upper[0] + fraction_x[column] * static_cast<float>(upper[1] - upper[0]);
       const float below = lower[0] + fraction_x[column] * static_cast<float>(lower[1] - lower[0]);
-      to[row * kSide + column] = static_cast<uint8_t>(above + fraction_y[column] * (below - above) + .5F);
+      to[row * kSide + column] = static_cast<uint8_t>(above + fraction_y[column] * (below - above) + kRounding);
     }
   }
 }
