@@ -27,7 +27,7 @@ EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Co
   const bool was_training = model.is_training();
   model.eval();
   EvalCounts counts;
-  Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.device.is_cuda(), /*epoch=*/0});
+  Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.device.is_cuda()});
   for (int64_t done = 1; loader.has_next(); ++done) {
     const Batch batch = loader.next();
     if (batch.size > 0) {
