@@ -78,7 +78,8 @@ int list() {
       continue;
     }
     const KnownData* const known = find_known_data(name);
-    const std::string where = known == nullptr ? name == "digits" ? "drawn by Tutti" : "made up" : found_in(*known);
+    const std::string made = name == "digits" ? "drawn by Tutti" : "made up";
+    const std::string where = known != nullptr ? found_in(*known) : made;
     if (where.empty()) {
       print_row(name, "", "", "not there: " + how_to_get(*known));
       continue;

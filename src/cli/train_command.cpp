@@ -46,7 +46,9 @@ void describe(CLI::App& command, TrainArguments& arguments) {
                   "options from a file, or from recipes/NAME.yaml; further options override it; list: which there are")
       ->group("What to train");
   command.add_option("--model", options.model, "the network to train")->group("What to train");
-  command.add_option("--data", options.data.name, "the samples: digits (drawn by Tutti itself), mnist, sst5, …")
+  command
+      .add_option("--data", options.data.name,
+                  "the samples: digits (drawn by Tutti itself), mnist, …; `tutti data` lists them")
       ->group("What to train");
   command
       .add_option("--data-folder", options.data.folder,

@@ -20,6 +20,7 @@ constexpr int64_t kDefaultTest = 1280;
 constexpr int64_t kLargestPool = 256;
 constexpr int64_t kSmallestPool = 16;
 constexpr int64_t kPoolBytes = 64 << 20;
+constexpr float kRootOfThree = 1.7320508F;  // uniform numbers up to it have deviation 1
 // Token numbers that text gives a meaning of its own: padding and unknown words.
 constexpr int64_t kFirstWord = 2;
 
@@ -76,9 +77,10 @@ class Synthetic : public Dataset {
       return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
     };
     switch (traits_.kind) {
-      case SampleKind::images:  // as if normalized: around 0
+      case SampleKind::images:  // as if normalized: mean 0, deviation 1
         row_of<int64_t>(pool_.target, row)[0] = number(traits_.classes);
-        std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape), [&] { return random.bell(1); });
+        std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape),
+                        [&] { return random.between(-kRootOfThree, kRootOfThree); });
         break;
       case SampleKind::segmentation:
         std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape), [&] { return random.unit(); });
