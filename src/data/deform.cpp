@@ -4,7 +4,7 @@
 // Each pixel of the result is looked up, with bilinear interpolation, at a *source* point: an affine map of its place
 // plus a *displacement*. Simard smooths a random field over all pixels with a Gaussian; here the field is random at the
 // nodes of a coarse grid, smoothed there by a small binomial kernel, and interpolated between them: as smooth at this
-// size, and 30 times less work. Only operations that IEEE 754 rounds exactly are used.
+// size, with far less work. Only operations that IEEE 754 rounds exactly are used.
 
 #include "data/deform.h"
 
