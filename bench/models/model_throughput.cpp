@@ -58,6 +58,7 @@ nlohmann::json measure(Arguments& arguments) {
   const torch::Device device(arguments.device);
   const bool is_bf16 = arguments.precision == "bf16";
   allow_tf32(arguments.precision != "fp32");
+  at::globalContext().setBenchmarkCuDNN(true);
   SampleTraits& data = arguments.options.data;
   data = natural_data(arguments.model);
   if (!arguments.shape.empty()) data.shape = arguments.shape;

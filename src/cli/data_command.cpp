@@ -78,7 +78,8 @@ int list() {
       continue;
     }
     const KnownData* const known = find_known_data(name);
-    const std::string where = known == nullptr ? name == "digits" ? "drawn by Tutti" : "made up" : found_in(*known);
+    const std::string made = name == "digits" ? "drawn by Tutti" : "made up";
+    const std::string where = known != nullptr ? found_in(*known) : made;
     if (where.empty()) {
       print_row(name, "", "", "not there: " + how_to_get(*known));
       continue;
@@ -139,21 +140,33 @@ void check_sums(const fs::path& folder, Verification& verification) {
   if (verification.problems() == before) verification.fine(fmt::format("SHA256SUMS: {} files", files));
 }
 
-std::string read_all(const DataOptions& options, const KnownData* known) {
-  const TrainTest data = open_data(options);
+/// Opens the set and reads its samples.
+void read_all(const DataOptions& options, const KnownData* known, Verification& verification) {
+  TrainTest data;
+  try {
+    data = open_data(options);
+  } catch (const Error& error) {
+    return verification.wrong(error.what());
+  }
+  const int before = verification.problems();
   for (const auto& part : {data.train, data.test}) {
     Batch batch = part->make_batch(1, false);
     const int64_t step = part->size() / kMostSamplesRead + 1;
-    for (int64_t i = 0; i < part->size(); i += step) part->load(i, 0, batch);
+    for (int64_t i = 0; i < part->size(); i += step) {
+      try {
+        part->load(i, 0, batch);
+      } catch (const Error& error) {
+        verification.wrong(error.what());
+      }
+    }
   }
+  if (verification.problems() > before) return;
+  const std::string found = fmt::format("{} training and {} test samples", data.train->size(), data.test->size());
   const bool is_expected = known == nullptr || known->train_size == 0 ||
                            (data.train->size() == known->train_size && data.test->size() == known->test_size);
-  if (!is_expected) {
-    throw Error("{} training and {} test samples, expected {} and {}", data.train->size(), data.test->size(),
-                known->train_size, known->test_size);
-  }
-  return fmt::format("{} training and {} test samples, {}", data.train->size(), data.test->size(),
-                     data.train->size() > kMostSamplesRead ? "some of them made" : "all of them read");
+  if (!is_expected)
+    return verification.wrong(fmt::format("{}, expected {} and {}", found, known->train_size, known->test_size));
+  verification.fine(found + (data.train->size() > kMostSamplesRead ? ", some of them made" : ", all of them read"));
 }
 
 void verify_known(const KnownData& known, const std::string& given, Verification& verification) {
@@ -177,7 +190,7 @@ void verify_known(const KnownData& known, const std::string& given, Verification
   if (known.name == "sst5") {
     verification.run([&] { return fmt::format("dev.txt: {} trees", read_trees(folder / "dev.txt", 5).size()); });
   }
-  verification.run([&] { return read_all(options_for(known.name, folder.string()), &known); });
+  read_all(options_for(known.name, folder.string()), &known, verification);
 }
 
 std::vector<std::string> verifiable_names() {
@@ -194,7 +207,7 @@ int verify(const DataArguments& arguments) {
     if (const KnownData* const other = find_known_data(known->also_needs)) verify_known(*other, "", verification);
   } else {
     fmt::print("{}\n", arguments.name);
-    verification.run([&] { return read_all(options_for(arguments.name, arguments.folder), nullptr); });
+    read_all(options_for(arguments.name, arguments.folder), nullptr, verification);
   }
   std::fflush(stdout);
   if (verification.problems() > 0)

@@ -37,6 +37,7 @@ Recipe find_recipe(const std::string& name, const std::vector<std::string>& opti
   const std::map<std::string, fs::path> files = recipe_files();
   if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second, options);
   std::vector<std::string> names;
+  names.reserve(files.size());
   for (const auto& [known, path] : files) names.push_back(known);
   throw UsageError(unknown_name("recipe", name, names));
 }

@@ -59,7 +59,9 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       .add_option("--weights", options.weights_file,
                   "start from these: a .safetensors file of Tutti's, torchvision's or Hugging Face's")
       ->group("What to train");
-  command.add_option("--data", options.data.name, "the samples: digits (drawn by Tutti itself), mnist, sst5, …")
+  command
+      .add_option("--data", options.data.name,
+                  "the samples: digits (drawn by Tutti itself), mnist, …; `tutti data` lists them")
       ->group("What to train");
   command
       .add_option("--data-folder", options.data.folder,

@@ -28,6 +28,7 @@ int run_curl(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"curl", "--fail", "--location", "--silent", "--show-error", "--retry", "3",
                                        "--connect-timeout", "20"});
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   pid_t child = 0;

@@ -87,9 +87,9 @@ Loader::Loader(std::shared_ptr<const Dataset> data, std::vector<std::vector<int6
                      options.workers, options.prefetch);
   }
   state_ = std::make_unique<State>(std::move(data), std::move(batches), options);
-  state_->slots.resize(static_cast<size_t>(options.prefetch));
-  // More workers than slots or batches would only ever sleep.
-  const size_t useful = std::min({static_cast<size_t>(options.workers), state_->slots.size(), state_->batches.size()});
+  // A worker without a slot to fill, or a batch to load, would only ever sleep.
+  state_->slots.resize(static_cast<size_t>(std::max(options.prefetch, options.workers)));
+  const size_t useful = std::min(static_cast<size_t>(options.workers), state_->batches.size());
   for (size_t i = 0; i < useful; ++i) state_->workers.emplace_back([state = state_.get()] { state->run_worker(); });
 }
 

@@ -10,7 +10,7 @@ namespace tutti {
 
 struct LoaderOptions {
   int workers = 1;      // threads that load; 0: load in next(), on the caller's thread
-  int prefetch = 4;     // batches loaded ahead at most
+  int prefetch = 4;     // batches loaded ahead at most; never fewer than one per worker
   bool pinned = false;  // page-locked memory, for copies to a GPU
   int64_t epoch = 0;    // of the picks: what is drawn at random for a sample varies with it
 };

@@ -37,6 +37,7 @@ class PngImage {
     return bytes;
   }
 
+  bool has_alpha() const { return (image_.format & PNG_FORMAT_FLAG_ALPHA) != 0; }
   PngSize size() const { return {image_.width, image_.height}; }
 
  private:
@@ -55,16 +56,18 @@ void drop_alpha(std::vector<uint8_t>& bytes, size_t channels) {
     const uint8_t* const from = bytes.data() + i * (channels + 1);
     const unsigned alpha = from[channels];
     uint8_t* const to = bytes.data() + i * channels;
-    for (size_t c = 0; c < channels; ++c) to[c] = static_cast<uint8_t>((from[c] * alpha + 127) / 255);
+    for (size_t c = 0; c < channels; ++c)
+      to[c] = alpha == 255 ? from[c] : static_cast<uint8_t>((from[c] * alpha + 127) / 255);
   }
   bytes.resize(pixels * channels);
 }
 
-// With alpha, which libpng would otherwise blend in linear light, slowly.
 PngPixels decode(std::string_view content, const std::string& name, png_uint_32 format, size_t channels) {
   PngImage image(name);
   image.begin(content);
-  PngPixels pixels{image.size(), image.finish(format)};
+  if (!image.has_alpha()) return {image.size(), image.finish(format)};
+  // Asked to drop alpha, libpng would blend in linear light, slowly.
+  PngPixels pixels{image.size(), image.finish(format | PNG_FORMAT_FLAG_ALPHA)};
   drop_alpha(pixels.bytes, channels);
   return pixels;
 }
@@ -78,11 +81,11 @@ PngSize read_png_size(const std::filesystem::path& path) {
 }
 
 PngPixels decode_png_rgb(std::string_view content, const std::string& name) {
-  return decode(content, name, PNG_FORMAT_RGBA, 3);
+  return decode(content, name, PNG_FORMAT_RGB, 3);
 }
 
 PngPixels decode_png_grey(std::string_view content, const std::string& name) {
-  return decode(content, name, PNG_FORMAT_GA, 1);
+  return decode(content, name, PNG_FORMAT_GRAY, 1);
 }
 
 }  // namespace tutti

@@ -5,6 +5,7 @@
 // epoch.
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/error.h"
@@ -18,6 +19,14 @@ namespace tutti {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::array<float, 256> make_levels() {
+  std::array<float, 256> levels{};
+  for (int byte = 0; byte < 256; ++byte) levels[byte] = static_cast<float>(byte) / 255;
+  return levels;
+}
+
+constexpr std::array<float, 256> kLevels = make_levels();
 
 struct Pair {
   fs::path image;
@@ -126,7 +135,7 @@ class Segmentation : public Dataset {
     for (int64_t y = 0; y < size_.height; ++y) {
       int64_t from = walk.first + y * walk.down;
       for (int64_t x = 0; x < size_.width; ++x, ++to, from += walk.across) {
-        for (int64_t c = 0; c < 3; ++c) colours[c * area + to] = static_cast<float>(image.bytes[from * 3 + c]) / 255;
+        for (int64_t c = 0; c < 3; ++c) colours[c * area + to] = kLevels[image.bytes[from * 3 + c]];
         target[to] = mask.bytes[from] != 0 ? 1.F : 0.F;
       }
     }

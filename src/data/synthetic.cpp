@@ -20,6 +20,7 @@ constexpr int64_t kDefaultTest = 1280;
 constexpr int64_t kLargestPool = 256;
 constexpr int64_t kSmallestPool = 16;
 constexpr int64_t kPoolBytes = 64 << 20;
+constexpr float kRootOfThree = 1.7320508F;  // uniform numbers up to it have deviation 1
 // Token numbers that text gives a meaning of its own: padding and unknown words.
 constexpr int64_t kFirstWord = 2;
 
@@ -31,7 +32,7 @@ int64_t elements(const std::vector<int64_t>& shape) {
 
 void check_traits(const SampleTraits& traits) {
   const bool is_text = traits.kind == SampleKind::sentences || traits.kind == SampleKind::masked_text;
-  const bool has_class = traits.kind != SampleKind::segmentation;
+  const bool has_class = traits.kind == SampleKind::images || traits.kind == SampleKind::sentences;
   const bool is_whole = traits.shape.size() == (is_text ? 1 : 3) &&
                         std::all_of(traits.shape.begin(), traits.shape.end(), [](int64_t side) { return side > 0; });
   if (!is_whole || (has_class && traits.classes < 1) || (is_text && traits.vocabulary <= kFirstWord) ||
@@ -75,10 +76,11 @@ class Synthetic : public Dataset {
     const auto number = [&random](int64_t bound) {
       return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
     };
-    if (traits_.kind != SampleKind::segmentation) row_of<int64_t>(pool_.target, row)[0] = number(traits_.classes);
     switch (traits_.kind) {
-      case SampleKind::images:  // as if normalized: around 0
-        std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape), [&] { return random.bell(1); });
+      case SampleKind::images:  // as if normalized: mean 0, deviation 1
+        row_of<int64_t>(pool_.target, row)[0] = number(traits_.classes);
+        std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape),
+                        [&] { return random.between(-kRootOfThree, kRootOfThree); });
         break;
       case SampleKind::segmentation:
         std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape), [&] { return random.unit(); });
@@ -86,9 +88,11 @@ class Synthetic : public Dataset {
                         [&] { return random.below(2) == 0 ? 0.F : 1.F; });
         break;
       case SampleKind::sentences:
+        row_of<int64_t>(pool_.target, row)[0] = number(traits_.classes);
         draw_words(row, random);
         break;
       case SampleKind::masked_text:
+        row_of<int64_t>(pool_.target, row)[0] = number(2);  // follows or not, whatever the traits say
         draw_words(row, random);
         draw_masks(row, random);
         break;

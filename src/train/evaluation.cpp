@@ -55,8 +55,7 @@ EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Co
   const bool was_training = model.is_training();
   model.eval();
   EvalCounts counts = nothing_counted(data->traits().kind);
-  Loader loader(data, std::move(batches),
-                {options.workers, options.prefetch, options.place.device.is_cuda(), /*epoch=*/0});
+  Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.place.device.is_cuda()});
   for (int64_t done = 1; loader.has_next(); ++done) {
     const Batch batch = loader.next();
     if (batch.size > 0) {

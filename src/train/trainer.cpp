@@ -147,6 +147,8 @@ void Trainer::set_up() {
   if (options_.deterministic) {
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  } else {
+    at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly ever change: the search for a kernel pays
   }
   DataOptions data = options_.data;
   if (!data.traits) data.traits = natural_data(options_.model);  // what `synthetic` imitates

@@ -24,6 +24,7 @@ class Numbers : public Dataset {
   }
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const int64_t index = pick.index;
+    epoch = pick.epoch;
     ++loaded;
     // Later samples come sooner, so that workers overtake each other.
     if (slow) std::this_thread::sleep_for(std::chrono::microseconds(1000 - index));
@@ -35,6 +36,7 @@ class Numbers : public Dataset {
   bool slow = false;
   int64_t bad_sample = -1;
   mutable std::atomic<int> loaded{0};
+  mutable std::atomic<int64_t> epoch{0};
 
  private:
   const std::string name_ = "numbers";
@@ -114,6 +116,25 @@ TEST(Loader, LoadsNoFurtherAheadThanItMay) {
   while (data->loaded < 4) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(data->loaded, 4);
+}
+
+TEST(Loader, GivesEveryWorkerABatchWhateverMayBeLoadedAhead) {
+  const auto data = std::make_shared<Numbers>();
+  Loader loader(data, batches_of(100, 1), options(6, 2));
+  while (data->loaded < 6) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(data->loaded, 6);
+}
+
+TEST(Loader, PassesTheEpochOn) {
+  for (const int workers : {0, 2}) {
+    const auto data = std::make_shared<Numbers>();
+    LoaderOptions loading = options(workers, 2);
+    loading.epoch = 7;
+    Loader loader(data, batches_of(4, 2), loading);
+    loader.next();
+    EXPECT_EQ(data->epoch, 7);
+  }
 }
 
 TEST(Loader, StopsWhereverItsWorkersAre) {

@@ -48,7 +48,7 @@ TEST(Synthetic, SentencesAreTokensBelowTheVocabulary) {
 }
 
 TEST(Synthetic, MaskedTextHasPositionsInRangeAndAllDifferent) {
-  const Batch batch = load(*make_synthetic({SampleKind::masked_text, {16}, 2, 50, 3}, 20, 1, 1).train, 20);
+  const Batch batch = load(*make_synthetic({SampleKind::masked_text, {16}, 0, 50, 3}, 20, 1, 1).train, 20);
   ASSERT_EQ(batch.inputs.size(), 5U);
   EXPECT_TRUE(is_within(batch.inputs[0], 1, 50));
   EXPECT_TRUE(is_within(batch.inputs[1], 0, 2));

@@ -22,7 +22,7 @@
 #include "data/random.h"
 #include "fuzz/fuzz.h"
 
-extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
+extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));  // NOLINT: its name
 
 namespace tutti::fuzz {
 
@@ -41,7 +41,7 @@ const std::string& MemoryFile::hold(std::string_view content) {
 
 namespace {
 
-constexpr unsigned kLongestInput_s = 10;
+constexpr unsigned kMostSeconds = 10;
 constexpr size_t kLargestInput = 1 << 16;
 constexpr size_t kLargestCorpus = 2000;
 
@@ -72,7 +72,7 @@ void watch_for_crashes() {
 
 std::string run_one(std::string input) {
   current_input = std::move(input);
-  ::alarm(kLongestInput_s);
+  ::alarm(kMostSeconds);
   std::string result = fuzz_one(current_input);
   ::alarm(0);
   return result;
