@@ -80,7 +80,7 @@ int list() {
     const KnownData* const known = find_known_data(name);
     const std::string made = name == "digits" ? "drawn by Tutti" : "made up";
     const std::string where = known != nullptr ? found_in(*known) : made;
-    if (where.empty()) {
+    if (known != nullptr && where.empty()) {
       print_row(name, "", "", "not there: " + how_to_get(*known));
       continue;
     }

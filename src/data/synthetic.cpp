@@ -174,6 +174,7 @@ TrainTest open_synthetic(const DataOptions& options) {
   }
   if (!options.traits) {
     std::vector<std::string> names;
+    names.reserve(kNamed.size());
     for (const Named& named : kNamed) names.emplace_back(named.name);
     throw UsageError("--data synthetic makes what the model takes, which this one does not say; use {}",
                      fmt::join(names, ", "));
