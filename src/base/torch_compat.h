@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tutti {
 
@@ -23,6 +24,15 @@ using AllocatorTotal = int64_t;
 inline void allow_tf32(bool allowed) {
   at::globalContext().setAllowTF32CuBLAS(allowed);
   at::globalContext().setAllowTF32CuDNN(allowed);
+}
+
+/// Copies each of `from` to its place in `to`, with few kernels where libtorch can.
+inline void copy_all(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from) {
+#if TORCH_VERSION_MAJOR >= 2
+  at::_foreach_copy_(to, from);
+#else
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+#endif
 }
 
 /// softmax(q kᵀ / √size + bias) v for q, k and v of shape [n, heads, length, size], in one operation.

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/torch_compat.h"
 #include "comm/exchange.h"
 #include "engine/link_probe.h"
 
@@ -146,9 +147,11 @@ void Engine::on_gradient(std::size_t parameter) {
     if (gradient.is_sparse())
       throw Error("parameter '{}' has a sparse gradient; use dense ones (for an embedding: sparse = false)",
                   space_.parameters()[parameter].name);
-    const torch::NoGradGuard no_grad;
-    space_.gradient(parameter).copy_(gradient);
-    gradient = space_.gradient(parameter);
+    if (!copies_at_the_end()) {
+      const torch::NoGradGuard no_grad;
+      space_.gradient(parameter).copy_(gradient);
+      gradient = space_.gradient(parameter);
+    }
     written_[parameter] = 1;
   }
   // Backward may run on a thread of its own; the one that computes waits for it meanwhile, so there is still one
@@ -163,8 +166,20 @@ void Engine::on_gradient(std::size_t parameter) {
   comm_thread_->gradient_ready(slot);
 }
 
+void Engine::copy_gradients() {
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> places, gradients;
+  for (std::size_t i = 0; i < written_.size(); ++i) {
+    if (!written_[i]) continue;
+    places.push_back(space_.gradient(i));
+    gradients.push_back(std::exchange(space_.parameters()[i].tensor.mutable_grad(), places.back()));
+  }
+  if (!places.empty()) copy_all(places, gradients);
+}
+
 StepTimes Engine::finish_step(double learning_rate) {
   open_step();  // a rank without samples has not yet
+  if (copies_at_the_end()) copy_gradients();
   for (std::size_t i = 0; i < written_.size(); ++i) {
     if (written_[i]) continue;
     space_.gradient(i).zero_();

@@ -110,6 +110,10 @@ class Engine {
   void open_step();
   void on_gradient(std::size_t parameter);
   void on_transfer_done(std::size_t transfer);
+  /// Whether gradients come to their places all at once, after backward: on a GPU, where each copy is a kernel, and
+  /// nobody waits for one of them.
+  bool copies_at_the_end() const { return comm_thread_ == nullptr && space_.gradients().is_cuda(); }
+  void copy_gradients();
   void agree_on_new_parameters();
   torch::Tensor clip_factor() const;
   void update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale);
