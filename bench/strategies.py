@@ -37,7 +37,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--links", nargs="+", default=["1:100", "4:100", "0:0"], metavar="GBPS:STARTUP_US")
     parser.add_argument("--strategies", nargs="+", metavar="STRATEGY",
-                        default=["bsp", "wfbp", "buckets", "fusion", "mgwfbp", "bytescheduler --partition-mb 1", "dear --bucket-mb 1", "zero1 --bucket-mb 1", "bsp"])
+                        default=["bsp", "wfbp", "buckets", "fusion", "mgwfbp", "bytescheduler --partition-mb 1", "dear --bucket-mb 1", "zero1 --bucket-mb 1",
+                                 "bsp-ps --partition-mb 1", "wfbp-ps --partition-mb 1", "bytescheduler-ps --partition-mb 1", "bsp"])
     parser.add_argument("--records", default="runs/strategies.jsonl")
     arguments = parser.parse_args()
     records = pathlib.Path(arguments.records)
