@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def train(arguments, strategy, link):
     with tempfile.TemporaryDirectory() as folder:
         summary = pathlib.Path(folder) / "summary.json"
-        command = [str(ROOT / arguments.tutti), "train", "--ranks", str(arguments.ranks), "--threads", "1", "--batch", str(arguments.batch),
+        command = [str(ROOT / arguments.tutti), "train", "--model", arguments.model, "--ranks", str(arguments.ranks), "--threads", "1", "--batch", str(arguments.batch),
                    "--steps", str(arguments.steps), "--no-eval", "--device", "cpu", "--runs", folder, "--summary", str(summary),
                    "--link-gbps", str(link[0]), "--link-startup-us", str(link[1]), "--strategy"] + strategy.split()
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -31,6 +31,7 @@ def train(arguments, strategy, link):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tutti", default="build/release/tutti")
+    parser.add_argument("--model", default="mnist-cnn", help="one that takes 28x28 images")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=60)
@@ -56,7 +57,7 @@ def main():
                 with records.open("a") as file:
                     file.write(json.dumps({"record": "strategies", "link": text, "strategy": arguments.strategies[i], "summary": summary}) + "\n")
         speed = "as fast as it is" if link == [0, 0] else f"{link[0]:g} Gbit/s, {link[1]:g} µs start-up"
-        print(f"\nmnist-cnn on digits, {arguments.ranks} ranks × batch {arguments.batch}, link {speed}; "
+        print(f"\n{arguments.model} on digits, {arguments.ranks} ranks × batch {arguments.batch}, link {speed}; "
               f"{summary['environment']['cpu']}, {summary['environment']['cores']} cores, commit {summary['environment']['commit']}\n")
         print("| strategy | samples/s, median | min to max | n | exposed ms/step | ratio to bsp | min to max |\n|---|---|---|---|---|---|---|")
         for i, strategy in enumerate(arguments.strategies):

@@ -1,6 +1,7 @@
 // Every strategy ends a run with the weights of `bsp`, bit for bit.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <type_traits>
 #include <vector>
 
@@ -134,6 +135,18 @@ TEST(ParameterServers, OfAnyNumberGiveTheWeightsOfBsp) {
 
 TEST(HugeTensor, IsSynchronizedEquallyByAllStrategies) {
   expect_all_strategies_equal<HugeTensorNetwork>({2, 5, "sgd"});
+}
+
+/// $TUTTI_REPEATS: how often each strategy runs.
+TEST(EveryStrategy, EndsEachOfManyShortRuns) {
+  const char* const repeats = std::getenv("TUTTI_REPEATS");
+  const int count = repeats != nullptr ? std::atoi(repeats) : 10;
+  for (const std::string& strategy : strategy_names()) {
+    const auto expected = weights_after<BatchNormNetwork>(strategy, {2, 6, "sgd"});
+    for (int run = 1; run < count; ++run)
+      ASSERT_TRUE(torch::equal(weights_after<BatchNormNetwork>(strategy, {2, 6, "sgd"})[0], expected[0]))
+          << strategy << ", run " << run;
+  }
 }
 
 TEST(Zero1, KeepsOnlyAShareOfTheOptimizersStateOnEachRank) {
