@@ -54,7 +54,8 @@ function(tutti_set_test_up name timeout)
     list(APPEND options "TSAN_OPTIONS=suppressions='${suppressions}/thread.txt':die_after_fork=0:second_deadlock_stack=1"
       "OMP_NUM_THREADS=1")
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "${options}")
+  # Those that may take longest start first, so that none is left to run alone at the end.
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${options}")
 endfunction()
 
 # Stops (or warns, without TUTTI_STRICT) at a tests/**/*_test.cpp that no tutti_add_test() names: it would never run, and nobody would notice.

@@ -66,14 +66,20 @@ int run(const PlanArguments& arguments, bool has_strategy) {
   fmt::print("measured all-reduce: {:.1f} µs + {:.3f} ns per byte (residual {:.0f} %, {} sizes)\n\n",
              links.all_reduce.startup_s * 1e6, links.all_reduce.per_byte_s * 1e9, links.all_reduce.residual * 100,
              links.all_reduce.samples.size());
-  fmt::print("predicted for these links, compute and communication alone:\n  {:<14} {:>10} {:>12} {:>12}\n", "strategy",
+  fmt::print("predicted for these links, compute and communication alone:\n  {:<16} {:>10} {:>12} {:>12}\n", "strategy",
              "transfers", "step", "exposed");
+  bool leaves_out = false;
   for (const Strategy& strategy : strategies()) {
+    if (strategy.uses_servers && links.push_pull.samples.empty()) {
+      leaves_out = true;
+      continue;
+    }
     const Plan candidate = strategy.make_plan(profile, links, ranks, arguments.strategy.options());
     const double step_s = predict_step(candidate, profile, links).step_s;
-    fmt::print("  {:<14} {:>10} {:>9.2f} ms {:>9.2f} ms\n", strategy.name, candidate.transfers.size(), step_s * 1e3,
+    fmt::print("  {:<16} {:>10} {:>9.2f} ms {:>9.2f} ms\n", strategy.name, candidate.transfers.size(), step_s * 1e3,
                std::max(0.0, step_s - profile.forward_s - profile.backward_s) * 1e3);
   }
+  if (leaves_out) fmt::print("A run with --strategy bytescheduler-ps also measures what parameter servers take.\n");
   return 0;
 }
 

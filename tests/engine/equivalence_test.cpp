@@ -1,6 +1,7 @@
 // Every strategy ends a run with the weights of `bsp`, bit for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <type_traits>
 #include <vector>
@@ -112,15 +113,19 @@ TYPED_TEST(Equivalence, OfAllStrategies) {
       expect_all_strategies_equal<TypeParam>({ranks, kSteps<TypeParam>, optimizer});
 }
 
+/// Variations need fewer steps: three are the profile's, the others follow the strategy's plan.
+template <typename Network>
+constexpr int kFewSteps = std::min(8, kSteps<Network>);
+
 TYPED_TEST(Equivalence, OfAllStrategiesWithAccumulationAndClipping) {
-  expect_all_strategies_equal<TypeParam>({2, kSteps<TypeParam>, "adam", 0, 3});
-  expect_all_strategies_equal<TypeParam>({3, kSteps<TypeParam>, "sgd", 0.05, 1});
-  expect_all_strategies_equal<TypeParam>({2, kSteps<TypeParam>, "adam", 0.05, 2});
+  expect_all_strategies_equal<TypeParam>({2, kFewSteps<TypeParam>, "adam", 0, 3});
+  expect_all_strategies_equal<TypeParam>({3, kFewSteps<TypeParam>, "sgd", 0.05, 1});
+  expect_all_strategies_equal<TypeParam>({2, kFewSteps<TypeParam>, "adam", 0.05, 2});
 }
 
 TYPED_TEST(Equivalence, OfAllStrategiesWith16BitMessages) {
-  expect_all_strategies_equal<TypeParam>({3, kSteps<TypeParam>, "sgd", 0, 1, "bf16"});
-  expect_all_strategies_equal<TypeParam>({2, kSteps<TypeParam>, "adam", 0, 1, "fp16"});
+  expect_all_strategies_equal<TypeParam>({3, kFewSteps<TypeParam>, "sgd", 0, 1, "bf16"});
+  expect_all_strategies_equal<TypeParam>({2, kFewSteps<TypeParam>, "adam", 0, 1, "fp16"});
 }
 
 TEST(ParameterServers, OfAnyNumberGiveTheWeightsOfBsp) {
