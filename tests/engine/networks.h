@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "model/model.h"
-
 namespace tutti {
 
 /// A small network with a frozen parameter, a parameter that nothing uses and one that only some batches use.
@@ -90,19 +88,6 @@ struct HugeTensorNetwork : AwkwardNetwork {
   torch::Tensor huge = register_parameter("huge", torch::ones({kElements}));
   torch::nn::Linear last = register_module("last", torch::nn::Linear(6, 3));
   torch::Tensor forward(torch::Tensor x) override { return last(x) * huge.mean(); }
-};
-
-/// mnist-cnn itself, on made-up images; without dropout, since the ranks of a test share torch's random numbers.
-struct DigitNetwork : torch::nn::Module {
-  DigitNetwork() {
-    cnn = register_module("cnn", make_model("mnist-cnn"));
-    cnn->eval();
-  }
-  torch::Tensor loss(const Samples& samples) {
-    const torch::Tensor waves = torch::sin(samples.x.sum(1).reshape({-1, 1}) * torch::arange(784) * 0.01);
-    return cnn->loss({{waves.reshape({-1, 1, 28, 28})}, samples.y.argmax(1), samples.x.size(0)});
-  }
-  std::shared_ptr<Model> cnn;
 };
 
 inline std::vector<torch::Tensor> copies(const torch::nn::Module& model) {
