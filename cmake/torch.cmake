@@ -26,6 +26,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_G
   target_compile_options(tutti_torch INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 # Instrumented, GCC 12 takes c10::optional's empty storage for something that is read; release builds warn all the same.
-if(TUTTI_SANITIZE)
+if(TUTTI_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tutti_torch INTERFACE -Wno-maybe-uninitialized)
 endif()

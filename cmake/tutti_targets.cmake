@@ -5,6 +5,11 @@ target_compile_options(tutti_warnings INTERFACE -Wall -Wextra -Werror)
 if(TUTTI_SANITIZE)
   target_compile_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # GCC says by itself which one it builds with
+    string(REGEX REPLACE ",.*" "" sanitizer "${TUTTI_SANITIZE}")
+    string(TOUPPER "${sanitizer}" sanitizer)
+    target_compile_definitions(tutti_warnings INTERFACE __SANITIZE_${sanitizer}__=1)
+  endif()
 endif()
 
 # tutti_add_library(base SOURCES a.cpp b.cpp PUBLIC lib… PRIVATE lib…): the library tutti::base.
@@ -14,6 +19,9 @@ function(tutti_add_library name)
   add_library(tutti::${name} ALIAS tutti_${name})
   target_include_directories(tutti_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} tutti_warnings)
+  tutti_precompile(tutti_${name} plain ${ARG_PUBLIC} ${ARG_PRIVATE})
+  tutti_have_torch(passes_on ${ARG_PUBLIC})
+  set_target_properties(tutti_${name} PROPERTIES TUTTI_PASSES_TORCH_ON ${passes_on})
 endfunction()
 
 # tutti_add_test(engine_test engine_test.cpp LINK tutti::engine): one executable, one ctest entry.
@@ -22,6 +30,7 @@ function(tutti_add_test name source)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main Threads::Threads tutti_warnings)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  tutti_precompile(${name} tests ${ARG_LINK})
   add_test(NAME ${name} COMMAND ${name})
   tutti_set_test_up(${name} "${ARG_TIMEOUT}")
   set_property(GLOBAL APPEND PROPERTY TUTTI_TEST_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/${source})
@@ -56,6 +65,13 @@ function(tutti_set_test_up name timeout)
   endif()
   # Those that may take longest start first, so that none is left to run alone at the end.
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT "${options}")
+endfunction()
+
+# For a test that uses mpirun: more processes than cores, and root, are fine.
+function(tutti_allow_mpirun name)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+    OMPI_MCA_btl_base_warn_component_unused=0)
 endfunction()
 
 # Stops (or warns, without TUTTI_STRICT) at a tests/**/*_test.cpp that no tutti_add_test() names: it would never run, and nobody would notice.

@@ -237,7 +237,7 @@ class Stream {
 
   /// Prints what is left of a last line without an end.
   void finish() {
-    if (!partial_.empty()) sink_->add_line(prefix_, std::exchange(partial_, {}));
+    if (!partial_.empty()) pass_on();
     fd_.close();
   }
 
@@ -248,13 +248,17 @@ class Stream {
         sink_->add_line(prefix_, text.substr(0, end));
       } else {
         partial_ += text.substr(0, end);
-        sink_->add_line(prefix_, partial_);
-        partial_.clear();
+        pass_on();
       }
       text.remove_prefix(end + 1);
     }
     partial_ += text;
-    if (partial_.size() >= kMaxLine) sink_->add_line(prefix_, std::exchange(partial_, {}));
+    if (partial_.size() >= kMaxLine) pass_on();
+  }
+
+  void pass_on() {
+    sink_->add_line(prefix_, partial_);
+    partial_.clear();
   }
 
   Descriptor fd_;

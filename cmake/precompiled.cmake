@@ -1,0 +1,43 @@
+# Headers that most files include, parsed once: about half of the time of a build is libtorch's, read again and again.
+# A file must still include what it uses; ./tutti lint reads each without these.
+
+function(tutti_add_precompiled name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp CONTENT "")
+  add_library(tutti_precompiled_${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(tutti_precompiled_${name} PRIVATE ${ARG_LINK} tutti_fmt nlohmann_json::nlohmann_json tutti_warnings)
+  target_precompile_headers(tutti_precompiled_${name} PRIVATE ${ARG_HEADERS}
+    <algorithm> <chrono> <functional> <map> <memory> <mutex> <string> <thread> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+endfunction()
+
+tutti_add_precompiled(plain)
+tutti_add_precompiled(torch HEADERS <torch/types.h> LINK tutti_torch)
+if(TUTTI_TESTS)
+  tutti_add_precompiled(tests HEADERS <gtest/gtest.h> LINK GTest::gtest)
+endif()
+
+# Is libtorch, or a library of ours whose users include it, among these?
+function(tutti_have_torch result)
+  set(found FALSE)
+  foreach(library ${ARGN})
+    if(library STREQUAL "tutti_torch")
+      set(found TRUE)
+    elseif(TARGET ${library})
+      get_target_property(passes_on ${library} TUTTI_PASSES_TORCH_ON)
+      if(passes_on)
+        set(found TRUE)
+      endif()
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# tutti_precompile(engine_test tests tutti::engine): with libtorch's headers where a library linked has them, else those
+# of the given kind.
+function(tutti_precompile target kind)
+  tutti_have_torch(with_torch ${ARGN})
+  if(with_torch)
+    set(kind torch)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM tutti_precompiled_${kind})
+endfunction()
