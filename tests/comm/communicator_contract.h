@@ -32,6 +32,8 @@ struct Transport {
   std::function<std::unique_ptr<Communicator>(int rank, int size, const std::string& job)> make;
   /// Sizes in bytes at which the transport changes its ways; tested one element below, at, and above.
   std::function<std::vector<std::size_t>(int size)> thresholds;
+  /// Runs the ranks of a group where the transport wants them; unset: as run_as says.
+  std::function<std::vector<RankResult>(int size, const std::function<void(int rank)>& body)> run = {};
 };
 
 inline std::string name_of_transport(const testing::TestParamInfo<Transport>& info) { return info.param.name; }
@@ -120,11 +122,12 @@ class CommunicatorContract : public testing::TestWithParam<Transport> {
 
   std::vector<RankResult> results(int size, const std::function<void(Communicator&)>& body) {
     static int groups = 0;
-    const std::string job = fmt::format("contract-{}-{}", getpid(), groups++);
-    return run_ranks(GetParam().run_as, size, [&](int rank) {
+    const std::string job = fmt::format("contract-{}-{}", GetParam().run ? 0 : getpid(), groups++);
+    const auto rank_body = [&](int rank) {
       const std::unique_ptr<Communicator> comm = GetParam().make(rank, size, job);
       body(*comm);
-    });
+    };
+    return GetParam().run ? GetParam().run(size, rank_body) : run_ranks(GetParam().run_as, size, rank_body);
   }
 
   /// Element counts to try: around each threshold that is not above `limit` bytes.

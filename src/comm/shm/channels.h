@@ -6,13 +6,13 @@
 #include <memory>
 #include <vector>
 
-#include "comm/shm/operation.h"
+#include "comm/pending.h"
 #include "comm/shm/segment.h"
 
 namespace tutti::shm {
 
 /// One send or receive under way.
-struct Transfer : Operation {
+struct Transfer : Pending {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   int peer = 0;

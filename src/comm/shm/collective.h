@@ -4,15 +4,15 @@
 #include <memory>
 #include <vector>
 
+#include "comm/pending.h"
 #include "comm/shm/arena.h"
-#include "comm/shm/operation.h"
 #include "comm/shm/rounds.h"
 #include "comm/shm/schedules.h"
 
 namespace tutti::shm {
 
 /// One collective under way on this rank.
-struct Collective : Operation {
+struct Collective : Pending {
   Call call;                  // without the offset
   Slices slices;              // for broadcast, only the root's is not empty
   void* allocated = nullptr;  // the result of allocate

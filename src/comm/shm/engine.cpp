@@ -148,7 +148,7 @@ void Engine::advance_until(Condition condition) {
   }
 }
 
-void Engine::wait(const Operation& operation) {
+void Engine::wait(const Pending& operation) {
   if (!options_.own_thread) {
     advance_until([&] { return operation.is_finished(); });
   } else if (!operation.is_finished()) {

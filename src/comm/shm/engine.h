@@ -30,7 +30,7 @@ class Engine {
   void post_send(std::shared_ptr<Transfer> send);
   void post_receive(std::shared_ptr<Transfer> receive);
   /// Returns once the operation has finished; throws what it failed with.
-  void wait(const Operation& operation);
+  void wait(const Pending& operation);
 
  private:
   void post(std::function<void()> task);

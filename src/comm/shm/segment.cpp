@@ -12,37 +12,7 @@ namespace {
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-std::string describe_type(DataType type) {
-  return type == DataType::f32 ? "f32" : type == DataType::bf16 ? "bf16" : type == DataType::f16 ? "f16" : "i64";
-}
-
 }  // namespace
-
-bool Call::matches(const Call& other) const {
-  return kind == other.kind && type == other.type && root == other.root && count == other.count &&
-         counts_hash == other.counts_hash;
-}
-
-std::string Call::describe() const {
-  const std::string data = fmt::format("of {} {}", count, describe_type(type));
-  switch (kind) {
-    case CallKind::none:
-      return "nothing";
-    case CallKind::all_reduce:
-      return "all_reduce " + data;
-    case CallKind::reduce_scatter:
-      return fmt::format("reduce_scatter {} in slices #{:x}", data, counts_hash & 0xFFFF);
-    case CallKind::all_gather:
-      return fmt::format("all_gather {} in slices #{:x}", data, counts_hash & 0xFFFF);
-    case CallKind::broadcast:
-      return fmt::format("broadcast {} from rank {}", data, root);
-    case CallKind::barrier:
-      return "barrier";
-    case CallKind::allocate:
-      return fmt::format("allocate of {} bytes", count);
-  }
-  return "?";
-}
 
 /// Where the parts begin.
 struct Segment::Layout {

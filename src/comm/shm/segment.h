@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "comm/communicator.h"
+#include "comm/call.h"
 #include "comm/shm/doorbell.h"
 #include "comm/shm/socket.h"
 
@@ -16,23 +16,6 @@ namespace tutti::shm {
 constexpr int kMaxRanks = 64;
 /// What one rank can put before the others in one round (see Rounds).
 constexpr std::size_t kStageBytes = 512 * 1024;
-
-enum class CallKind : uint8_t { none, all_reduce, reduce_scatter, all_gather, broadcast, barrier, allocate };
-
-/// What one rank calls: the others compare it with what they call.
-struct Call {
-  static constexpr uint64_t kNotShared = ~uint64_t{0};
-
-  CallKind kind = CallKind::none;
-  DataType type = DataType::f32;
-  int16_t root = 0;
-  uint64_t count = 0;
-  uint64_t counts_hash = 0;
-  uint64_t offset = kNotShared;  // of the data in the memory file, if it lies there; may differ between ranks
-
-  bool matches(const Call& other) const;
-  std::string describe() const;
-};
 
 /// How far a rank has come; one line per parity of the round, so that a rank can announce the next round while
 /// slower ones still read this one.

@@ -1,7 +1,5 @@
 #include "comm/shm/shm.h"
 
-#include <numeric>
-
 #include "comm/shm/engine.h"
 #include "comm/shm/monitor.h"
 #include "comm/shm/rendezvous.h"
@@ -17,7 +15,7 @@ constexpr std::chrono::microseconds kSpinOversubscribed{1};
 
 class ShmWork : public Work {
  public:
-  ShmWork(Engine& engine, std::shared_ptr<Operation> operation) : engine_(engine), operation_(std::move(operation)) {}
+  ShmWork(Engine& engine, std::shared_ptr<Pending> operation) : engine_(engine), operation_(std::move(operation)) {}
 
   void wait() override {
     // The engine finishes everything before it goes, so a Work that outlives it never gets past the first line.
@@ -27,14 +25,8 @@ class ShmWork : public Work {
 
  private:
   Engine& engine_;
-  std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Pending> operation_;
 };
-
-uint64_t hash_of(const std::vector<std::size_t>& counts) {
-  uint64_t hash = 14695981039346656037ull;  // FNV-1a, by whole numbers
-  for (const std::size_t count : counts) hash = (hash ^ count) * 1099511628211ull;
-  return hash;
-}
 
 class ShmCommunicator : public Communicator {
  public:
@@ -55,17 +47,17 @@ class ShmCommunicator : public Communicator {
   }
 
   std::unique_ptr<Work> reduce_scatter_sum(Span inout, std::vector<std::size_t> counts) override {
-    check_counts("reduce_scatter", inout, counts);
+    check_counts("reduce_scatter", inout, counts, size());
     return start({CallKind::reduce_scatter, inout.type, 0, inout.count, hash_of(counts)}, inout, counts);
   }
 
   std::unique_ptr<Work> all_gather(Span inout, std::vector<std::size_t> counts) override {
-    check_counts("all_gather", inout, counts);
+    check_counts("all_gather", inout, counts, size());
     return start({CallKind::all_gather, inout.type, 0, inout.count, hash_of(counts)}, inout, counts);
   }
 
   std::unique_ptr<Work> broadcast(Span inout, int root) override {
-    check_rank("broadcast", root);
+    check_rank("broadcast", root, size());
     std::vector<std::size_t> counts(static_cast<std::size_t>(size()), 0);
     counts[static_cast<std::size_t>(root)] = inout.count;
     return start({CallKind::broadcast, inout.type, static_cast<int16_t>(root), inout.count}, inout, counts);
@@ -124,24 +116,13 @@ class ShmCommunicator : public Communicator {
   }
 
   std::shared_ptr<Transfer> make_transfer(const char* what, Span data, int peer, int tag) const {
-    check_rank(what, peer);
+    check_rank(what, peer, size());
     auto transfer = std::make_shared<Transfer>();
     transfer->data = static_cast<std::byte*>(data.data);
     transfer->bytes = data.bytes();
     transfer->peer = peer;
     transfer->tag = tag;
     return transfer;
-  }
-
-  void check_rank(const char* what, int other) const {
-    if (other < 0 || other >= size()) throw Error("{}: there is no rank {} among {}.", what, other, size());
-  }
-
-  void check_counts(const char* what, Span inout, const std::vector<std::size_t>& counts) const {
-    const std::size_t sum = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-    if (counts.size() == static_cast<std::size_t>(size()) && sum == inout.count) return;
-    throw Error("{}: {} slices with {} elements in all do not fit {} ranks and {} elements.", what, counts.size(), sum,
-                size(), inout.count);
   }
 
   // In order of dependence. The lifeline goes last, after has_left is set: without that, its end means death.

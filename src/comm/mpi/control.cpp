@@ -1,0 +1,140 @@
+#include "comm/mpi/control.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace tutti::mpi {
+
+Control::Control(Group& group, int rank)
+    : group_(group),
+      rank_(rank),
+      departures_(static_cast<std::size_t>(group.size())),
+      calls_(static_cast<std::size_t>(group.size())),
+      compared_(static_cast<std::size_t>(group.size()), 0) {
+  post_receive();
+}
+
+Control::~Control() {
+  if (receive_ != MPI_REQUEST_NULL) {
+    MPI_Cancel(&receive_);
+    MPI_Wait(&receive_, MPI_STATUS_IGNORE);
+  }
+  // Small messages leave at once; one that has not by now has nowhere to go, and MPI still knows its address.
+  auto* const rest = new std::list<Sending>;  // NOLINT(cppcoreguidelines-owning-memory)
+  for (auto it = leaving_.begin(); it != leaving_.end();) {
+    int is_done = 0;
+    MPI_Test(&it->request, &is_done, MPI_STATUS_IGNORE);
+    const auto next = std::next(it);
+    if (is_done == 0) rest->splice(rest->end(), leaving_, it);
+    it = next;
+  }
+  if (rest->empty()) delete rest;  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+void Control::announce(const Call& call) {
+  if (group_.size() == 1) {
+    ++forgotten_;
+    return;
+  }
+  if (rank_ != 0) {
+    Message message;
+    message.call = call;
+    send(message, 0);
+    return;
+  }
+  calls_[0].push_back(call);
+  for (int r = 1; r < group_.size(); ++r) compare_calls(r);
+}
+
+void Control::abort(const std::string& text) {
+  if (!failure_) failure_ = text;
+  Message message;
+  message.kind = Message::kAbort;
+  std::strncpy(message.text, text.c_str(), sizeof(message.text) - 1);
+  send_to_all(message);
+}
+
+void Control::leave(const std::vector<uint64_t>& sent) {
+  Message message;
+  message.kind = Message::kLeave;
+  for (int r = 0; r < group_.size(); ++r) {
+    message.sent = sent[static_cast<std::size_t>(r)];
+    if (r != rank_) send(message, r);
+  }
+}
+
+void Control::send_to_all(const Message& message) {
+  for (int r = 0; r < group_.size(); ++r)
+    if (r != rank_) send(message, r);
+}
+
+void Control::send(const Message& message, int to) {
+  leaving_.remove_if([](Sending& sending) {
+    int is_done = 0;
+    MPI_Test(&sending.request, &is_done, MPI_STATUS_IGNORE);
+    return is_done != 0;
+  });
+  Sending& sending = leaving_.emplace_back();
+  sending.message = message;
+  sending.message.from = rank_;
+  const std::size_t bytes = message.kind == Message::kAbort ? sizeof(Message) : offsetof(Message, text);
+  check(MPI_Isend(&sending.message, static_cast<int>(bytes), MPI_BYTE, group_.process(to), group_.second(to),
+                  group_.control, &sending.request),
+        "MPI_Isend");
+}
+
+void Control::post_receive() {
+  check(MPI_Irecv(&arriving_, sizeof(arriving_), MPI_BYTE, MPI_ANY_SOURCE, group_.second(rank_), group_.control,
+                  &receive_),
+        "MPI_Irecv");
+}
+
+bool Control::advance() {
+  bool moved = false;
+  while (true) {
+    int has_come = 0;
+    check(MPI_Test(&receive_, &has_come, MPI_STATUS_IGNORE), "MPI_Test");
+    if (has_come == 0) return moved;
+    take(arriving_);
+    arriving_ = {};
+    post_receive();
+    moved = true;
+  }
+}
+
+void Control::take(const Message& message) {
+  const auto from = static_cast<std::size_t>(message.from);
+  switch (message.kind) {
+    case Message::kCall:
+      calls_[from].push_back(message.call);
+      compare_calls(message.from);
+      break;
+    case Message::kAbort:
+      if (!failure_) failure_ = std::string(message.text);
+      break;
+    case Message::kLeave:
+      departures_[from] = message.sent;
+      break;
+  }
+}
+
+void Control::compare_calls(int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  while (!calls_[r].empty() && compared_[r] - forgotten_ < calls_[0].size()) {
+    const Call& own = calls_[0][compared_[r] - forgotten_];
+    if (!calls_[r].front().matches(own)) {
+      abort(fmt::format("rank {} calls {} where rank 0 calls {}. All ranks must make the same calls in the same order.",
+                        rank, calls_[r].front().describe(), own.describe()));
+      return;
+    }
+    calls_[r].pop_front();
+    ++compared_[r];
+  }
+  while (forgotten_ < *std::min_element(compared_.begin() + 1, compared_.end())) {
+    calls_[0].pop_front();
+    ++forgotten_;
+  }
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <deque>
+#include <list>
+#include <optional>
+#include <vector>
+
+#include "comm/call.h"
+#include "comm/mpi/session.h"
+
+namespace tutti::mpi {
+
+/// What ranks tell each other beside the data: what they call (to rank 0, which compares), that the group is aborted,
+/// that they leave. Not thread-safe.
+class Control {
+ public:
+  Control(Group& group, int rank);
+  ~Control();
+  Control(const Control&) = delete;
+
+  /// Before the n-th collective of this rank.
+  void announce(const Call& call);
+  /// To everybody. `text` is what every rank will report.
+  void abort(const std::string& text);
+  /// To everybody, as the last thing; `sent[r]`: how many messages rank r was sent in all.
+  void leave(const std::vector<uint64_t>& sent);
+
+  /// On rank 0: is every rank known to call the same as the n-th collective? Elsewhere true.
+  bool is_agreed(uint64_t number) const { return rank_ != 0 || forgotten_ > number; }
+
+  /// Takes in what has come; true if that was anything.
+  bool advance();
+
+  /// The text of an abort that has come, or of a difference that rank 0 has found.
+  const std::optional<std::string>& failure() const { return failure_; }
+  bool has_left(int rank) const { return departures_[static_cast<std::size_t>(rank)].has_value(); }
+  /// How many messages it had sent to this rank; only after has_left().
+  uint64_t sent_before_leaving(int rank) const { return *departures_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  struct Message {
+    enum Kind : int32_t { kCall, kAbort, kLeave } kind = kCall;
+    int32_t from = 0;
+    uint64_t sent = 0;
+    Call call;
+    char text[1000] = {};
+  };
+
+  struct Sending {
+    Message message;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  void post_receive();
+  void send(const Message& message, int to);
+  void send_to_all(const Message& message);
+  void take(const Message& message);
+  void compare_calls(int rank);
+
+  Group& group_;
+  int rank_;
+  Message arriving_;
+  MPI_Request receive_ = MPI_REQUEST_NULL;
+  std::list<Sending> leaving_;  // a list: MPI keeps the addresses
+  std::vector<std::optional<uint64_t>> departures_;
+  std::optional<std::string> failure_;
+  // On rank 0: what each rank has called and was not yet compared. Its own calls are kept until all have been.
+  std::vector<std::deque<Call>> calls_;
+  std::vector<uint64_t> compared_;
+  uint64_t forgotten_ = 0;  // own calls that were compared with all and dropped
+};
+
+}  // namespace tutti::mpi

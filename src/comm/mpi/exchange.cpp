@@ -1,0 +1,304 @@
+#include <algorithm>
+
+#include "comm/mpi/collective.h"
+#include "comm/sum/sum.h"
+
+namespace tutti::mpi {
+namespace {
+
+constexpr int kReduce = 0, kGather = 1;  // phases
+
+// Long enough that a message's own cost does not count, short enough that chunks overlap in a message of a megabyte.
+constexpr std::size_t kChunkBytes = 256 * 1024;
+// Chunks under way between two ranks, each way.
+constexpr std::size_t kWindow = 3;
+
+class Exchange : public Collective {
+ public:
+  Exchange(Traffic& traffic, const Call& call, uint64_t number, Slices slices)
+      : Collective(traffic, call, number),
+        slices_(std::move(slices)),
+        me_(traffic.rank),
+        unit_(bytes_of(slices_.type)),
+        reduces_(call.kind != CallKind::all_gather),
+        gathers_(call.kind != CallKind::reduce_scatter),
+        chunk_(chunk_elements(traffic.size())),
+        peers_(static_cast<std::size_t>(traffic.size())) {}
+
+  void start() override {
+    const std::size_t own = chunks(me_);
+    if (reduces_) {
+      const std::size_t slots = std::min(kWindow, own);
+      staging_.resize(slots * (peers_.size() - 1) * chunk_ * unit_);
+      arrived_.assign(slots, 0);
+      while (expected_ < slots) expect_parts();
+    } else {
+      finished_ = own;
+    }
+    for (Peer& peer : peers_)
+      if (!reduces_) peer.may_gather = SIZE_MAX;
+    move_on();
+  }
+
+  bool advance() override {
+    bool moved = false;
+    // What a completed request allows may complete at once in turn.
+    while (true) {
+      const std::vector<Requests::Entry> completed = requests_.take_completed();
+      if (completed.empty()) break;
+      moved = true;
+      for (const Requests::Entry& entry : completed) on_complete(entry);
+      move_on();
+    }
+    if (has_all()) {
+      is_through_ = true;
+      moved = true;
+    }
+    return moved;
+  }
+
+ private:
+  struct Peer {
+    std::size_t parts_sent = 0;       // chunks of its slice that were sent to it, or are on their way
+    std::size_t parts_under_way = 0;  // of them
+    std::size_t may_gather = 0;  // chunks of its slice whose own parts have left, so that sums may come in their place
+    std::size_t gathered = 0;    // chunks of its slice that are expected or have come
+    std::size_t gather_under_way = 0;
+    std::size_t sums_sent = 0;  // chunks of the own slice that were sent to it, or are on their way
+    std::size_t sums_under_way = 0;
+  };
+
+  std::size_t chunk_elements(int ranks) const {
+    // With many ranks what is under way would take a lot of memory.
+    const std::size_t bytes =
+        std::max<std::size_t>(kChunkBytes * 8 / static_cast<std::size_t>(std::max(8, ranks)), 16 * 1024);
+    return bytes / unit_;
+  }
+  std::size_t chunks(int rank) const { return (slices_.count(rank) + chunk_ - 1) / chunk_; }
+  std::size_t elements(int rank, std::size_t chunk) const {
+    return std::min(chunk_, slices_.count(rank) - chunk * chunk_);
+  }
+  std::byte* place(int rank, std::size_t chunk) const { return slices_.at(rank, chunk * chunk_); }
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
+  /// Where rank's part of a chunk of the own slice arrives.
+  std::byte* stage(int rank, std::size_t chunk) {
+    const auto others = static_cast<std::size_t>(rank < me_ ? rank : rank - 1);
+    return staging_.data() + ((chunk % arrived_.size()) * (peers_.size() - 1) + others) * chunk_ * unit_;
+  }
+
+  template <typename Action>
+  void for_each_peer(Action action) {
+    // Each rank begins with the one after it, so that not all send to the same one first.
+    for (int k = 1; k < traffic_.size(); ++k) action((me_ + k) % traffic_.size());
+  }
+
+  void expect_parts() {
+    const std::size_t chunk = expected_++;
+    arrived_[chunk % arrived_.size()] = 0;
+    for_each_peer([&](int from) {
+      requests_.receive(traffic_.group.collectives, tag(from, me_, kReduce), stage(from, chunk),
+                        elements(me_, chunk) * unit_, {from, true, kReduce, chunk});
+    });
+  }
+
+  void on_complete(const Requests::Entry& entry) {
+    Peer& other = peer(entry.peer);
+    if (entry.phase == kReduce && entry.is_receive) {
+      ++arrived_[entry.chunk % arrived_.size()];
+    } else if (entry.phase == kReduce) {
+      --other.parts_under_way;
+      // In order: MPI may report them in another.
+      left_.insert({entry.peer, entry.chunk});
+      while (left_.erase({entry.peer, other.may_gather}) > 0) ++other.may_gather;
+    } else if (entry.is_receive) {
+      --other.gather_under_way;
+    } else {
+      --other.sums_under_way;
+    }
+  }
+
+  /// Starts whatever may start now.
+  void move_on() {
+    while (reduces_ && finished_ < expected_ && arrived_[finished_ % arrived_.size()] == peers_.size() - 1) {
+      add_up(finished_++);
+      if (expected_ < chunks(me_)) expect_parts();
+    }
+    for_each_peer([&](int to) {
+      Peer& other = peer(to);
+      while (reduces_ && other.parts_under_way < kWindow && other.parts_sent < chunks(to)) {
+        const std::size_t chunk = other.parts_sent++;
+        ++other.parts_under_way;
+        requests_.send(traffic_.group.collectives, tag(me_, to, kReduce), place(to, chunk), elements(to, chunk) * unit_,
+                       {to, false, kReduce, chunk});
+      }
+      if (!gathers_) return;
+      while (other.sums_under_way < kWindow && other.sums_sent < finished_) {
+        const std::size_t chunk = other.sums_sent++;
+        ++other.sums_under_way;
+        requests_.send(traffic_.group.collectives, tag(me_, to, kGather), place(me_, chunk),
+                       elements(me_, chunk) * unit_, {to, false, kGather, chunk});
+      }
+      while (other.gather_under_way < kWindow && other.gathered < std::min(other.may_gather, chunks(to))) {
+        const std::size_t chunk = other.gathered++;
+        ++other.gather_under_way;
+        requests_.receive(traffic_.group.collectives, tag(to, me_, kGather), place(to, chunk),
+                          elements(to, chunk) * unit_, {to, true, kGather, chunk});
+      }
+    });
+  }
+
+  void add_up(std::size_t chunk) {
+    std::vector<const void*> sources;
+    for (int r = 0; r < traffic_.size(); ++r) sources.push_back(r == me_ ? place(me_, chunk) : stage(r, chunk));
+    sum_arrays(slices_.type, {place(me_, chunk)}, sources, elements(me_, chunk));
+  }
+
+  bool has_all() const {
+    if (!requests_.empty() || finished_ < chunks(me_)) return false;
+    for (int r = 0; r < traffic_.size(); ++r) {
+      const Peer& other = peers_[static_cast<std::size_t>(r)];
+      if (r == me_) continue;
+      if (reduces_ && other.parts_sent < chunks(r)) return false;
+      if (gathers_ && (other.gathered < chunks(r) || other.sums_sent < chunks(me_))) return false;
+    }
+    return true;
+  }
+
+  Slices slices_;
+  int me_;
+  std::size_t unit_;
+  bool reduces_, gathers_;
+  std::size_t chunk_;  // elements
+  std::vector<Peer> peers_;
+
+  // The own slice: chunks [0, finished_) are added up, [finished_, expected_) are arriving.
+  std::size_t finished_ = 0, expected_ = 0;
+  std::vector<std::size_t> arrived_;  // parts, of each chunk that is arriving
+  std::vector<std::byte> staging_;
+  std::set<std::pair<int, std::size_t>> left_;  // parts that left before an earlier one of the same slice
+};
+
+class SmallAllReduce : public Collective {
+ public:
+  SmallAllReduce(Traffic& traffic, const Call& call, uint64_t number, Span inout)
+      : Collective(traffic, call, number),
+        inout_(inout),
+        parts_(inout.bytes() * static_cast<std::size_t>(traffic.size())) {}
+
+  void start() override {
+    const int me = traffic_.rank;
+    const std::size_t bytes = inout_.bytes();
+    if (bytes > 0) std::copy_n(static_cast<const std::byte*>(inout_.data), bytes, part(me));
+    for (int k = 1; k < traffic_.size(); ++k) {
+      const int from = (me + k) % traffic_.size();
+      requests_.receive(traffic_.group.collectives, tag(from, me, kReduce), part(from), bytes,
+                        {from, true, kReduce, 0});
+    }
+    for (int k = 1; k < traffic_.size(); ++k) {
+      const int to = (me + k) % traffic_.size();
+      requests_.send(traffic_.group.collectives, tag(me, to, kReduce), part(me), bytes, {to, false, kReduce, 0});
+    }
+  }
+
+  bool advance() override {
+    bool moved = !requests_.take_completed().empty();
+    if (!requests_.empty()) return moved;
+    if (inout_.count > 0) {
+      std::vector<const void*> sources;
+      for (int r = 0; r < traffic_.size(); ++r) sources.push_back(part(r));
+      sum_arrays(inout_.type, {inout_.data}, sources, inout_.count);
+    }
+    is_through_ = true;
+    return true;
+  }
+
+ private:
+  std::byte* part(int rank) { return parts_.data() + inout_.bytes() * static_cast<std::size_t>(rank); }
+
+  Span inout_;
+  std::vector<std::byte> parts_;
+};
+
+class Broadcast : public Collective {
+ public:
+  Broadcast(Traffic& traffic, const Call& call, uint64_t number, Span inout)
+      : Collective(traffic, call, number),
+        number_(number),
+        data_(static_cast<std::byte*>(inout.data)),
+        bytes_(inout.bytes()),
+        chunks_((bytes_ + kChunkBytes - 1) / kChunkBytes) {
+    const int ranks = traffic.size();
+    const int place = (traffic.rank - call.root + ranks) % ranks;
+    if (place > 0) previous_ = (traffic.rank + ranks - 1) % ranks;
+    if (place + 1 < ranks) next_ = (traffic.rank + 1) % ranks;
+    if (previous_ < 0) received_ = chunks_;
+  }
+
+  void start() override { move_on(); }
+
+  bool advance() override {
+    bool moved = false;
+    while (true) {
+      const std::vector<Requests::Entry> completed = requests_.take_completed();
+      if (completed.empty()) break;
+      moved = true;
+      for (const Requests::Entry& entry : completed) {
+        if (!entry.is_receive) {
+          --sends_under_way_;
+          continue;
+        }
+        early_.insert(entry.chunk);
+        while (early_.erase(received_) > 0) ++received_;
+      }
+      move_on();
+    }
+    // The root hears from nobody; where that is rank 0, it can know at least that all have called.
+    if (requests_.empty() && received_ == chunks_ && (next_ < 0 || sent_ == chunks_) &&
+        traffic_.control.is_agreed(number_)) {
+      is_through_ = true;
+      moved = true;
+    }
+    return moved;
+  }
+
+ private:
+  std::size_t bytes(std::size_t chunk) const { return std::min(kChunkBytes, bytes_ - chunk * kChunkBytes); }
+
+  void move_on() {
+    while (previous_ >= 0 && expected_ < std::min(chunks_, received_ + kWindow)) {
+      const std::size_t chunk = expected_++;
+      requests_.receive(traffic_.group.collectives, tag(previous_, traffic_.rank, kGather), data_ + chunk * kChunkBytes,
+                        bytes(chunk), {previous_, true, kGather, chunk});
+    }
+    while (next_ >= 0 && sent_ < received_ && sends_under_way_ < kWindow) {
+      const std::size_t chunk = sent_++;
+      ++sends_under_way_;
+      requests_.send(traffic_.group.collectives, tag(traffic_.rank, next_, kGather), data_ + chunk * kChunkBytes,
+                     bytes(chunk), {next_, false, kGather, chunk});
+    }
+  }
+
+  uint64_t number_;
+  std::byte* data_;
+  std::size_t bytes_, chunks_;
+  int previous_ = -1, next_ = -1;
+  std::size_t expected_ = 0, received_ = 0, sent_ = 0, sends_under_way_ = 0;  // chunks
+  std::set<std::size_t> early_;                                               // that came before an earlier one
+};
+
+}  // namespace
+
+std::unique_ptr<Collective> make_exchange(Traffic& traffic, const Call& call, uint64_t number, Slices slices) {
+  return std::make_unique<Exchange>(traffic, call, number, std::move(slices));
+}
+
+std::unique_ptr<Collective> make_small_all_reduce(Traffic& traffic, const Call& call, uint64_t number, Span inout) {
+  return std::make_unique<SmallAllReduce>(traffic, call, number, inout);
+}
+
+std::unique_ptr<Collective> make_broadcast(Traffic& traffic, const Call& call, uint64_t number, Span inout) {
+  return std::make_unique<Broadcast>(traffic, call, number, inout);
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace tutti {
+
+struct MpiOptions {
+  /// Ranks that give the same name meet; groups of different names do not disturb each other.
+  std::string job = "tutti";
+  int rank = 0;
+  /// Where each rank lives: its process in MPI_COMM_WORLD, at most two ranks in one process. Empty: rank r is process
+  /// r.
+  std::vector<int> processes = {};
+  /// How long a wait goes without any news before it gives up, naming the ranks it waits for; 0: for ever.
+  std::chrono::milliseconds timeout{0};
+  /// true: a thread of the communicator makes progress while the caller computes. false: operations progress inside
+  /// wait(), for a caller that has a communication thread of its own.
+  bool progress_thread = true;
+};
+
+/// Ranks anywhere that MPI reaches. Collectives go straight from rank to rank and are added in rank order, so results
+/// have the same bits as those of shm. Returns when all ranks have come. Throws UsageError where Tutti was built
+/// without MPI.
+std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options);
+
+/// This process among those that one mpirun or srun started.
+struct MpiWorld {
+  int rank = 0;
+  int size = 1;
+  std::string library;  // "Open MPI v4.1.4 …"; empty where Tutti was built without MPI
+};
+
+/// Starts MPI, once per process; it ends with the process.
+MpiWorld start_mpi();
+
+bool built_with_mpi();
+
+}  // namespace tutti

@@ -1,0 +1,17 @@
+#include "comm/mpi/mpi.h"
+
+namespace tutti {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw UsageError(
+      "this build has no MPI: install libopenmpi-dev and build again, or use --transport shm on one machine");
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions&) { refuse(); }
+MpiWorld start_mpi() { refuse(); }
+bool built_with_mpi() { return false; }
+
+}  // namespace tutti

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "comm/mpi/collective.h"
+#include "comm/mpi/messages.h"
+
+namespace tutti::mpi {
+
+/// Moves everything that is under way: inside wait(), and in a thread of its own if wanted. MPI moves nothing by
+/// itself.
+class Progress {
+ public:
+  struct Options {
+    std::chrono::milliseconds timeout{0};
+    bool own_thread = false;
+  };
+
+  Progress(std::shared_ptr<Group> group, int rank, const Options& options);
+  /// Tells the others that this rank leaves.
+  ~Progress();
+  Progress(const Progress&) = delete;
+
+  Traffic& traffic() { return traffic_; }
+
+  using MakeCollective = std::function<std::unique_ptr<Collective>(uint64_t number)>;
+  std::shared_ptr<Pending> start(const Call& call, const MakeCollective& make);
+  void send(const std::shared_ptr<Message>& message);
+  void receive(const std::shared_ptr<Message>& message);
+
+  /// `what` is said when there is no news for too long.
+  void wait(const Pending& operation, const std::string& what);
+  void abort(const std::string& text) noexcept;
+
+ private:
+  bool advance();
+  void start_queued();
+  void notice_departures();
+  void fail_all(const std::string& text);
+  void run_thread();
+  void wake_thread();
+  std::string missing() const;
+  void give_up(const Pending& operation, const std::string& what);
+
+  std::shared_ptr<Group> group_;
+  Options options_;
+  std::mutex mutex_;  // everything below, and MPI as far as this group goes
+  Traffic traffic_;
+  Messages messages_;
+  uint64_t collectives_ = 0;
+  std::deque<std::shared_ptr<Collective>> queue_;  // in order; the first few are under way
+  std::size_t started_ = 0;                        // of the queue
+  std::string failure_;
+  uint64_t moves_ = 0;  // times that anything moved
+
+  bool stopping_ = false;
+  std::condition_variable has_work_;
+  std::thread thread_;
+};
+
+}  // namespace tutti::mpi

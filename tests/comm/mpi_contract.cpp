@@ -1,0 +1,80 @@
+// The contract of communicators over MPI. Every process of `mpirun -np 7 mpi_contract` runs the same tests; the ranks
+// of a group are its first processes, and what became of each is told to all. Process 0 reports.
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include "comm/communicator_contract.h"
+#include "comm/mpi/mpi.h"
+
+namespace tutti::test {
+namespace {
+
+/// See kSmallBytes in mpi.cpp and kChunkBytes in exchange.cpp.
+std::vector<std::size_t> thresholds(int size) {
+  const auto n = static_cast<std::size_t>(size);
+  return {4096, 65'536, 262'144, 262'144 * n, 4 * 262'144, 1'000'000};
+}
+
+std::vector<RankResult> run_in_world(int size, const std::function<void(int rank)>& body) {
+  const MpiWorld world = start_mpi();
+  std::string text;
+  if (size > world.size) {
+    text = fmt::format("needs {} processes", size);
+  } else if (world.rank < size) {
+    try {
+      body(world.rank);
+    } catch (const std::exception& error) {
+      text = error.what();
+      if (text.empty()) text = "(an error without text)";
+    }
+  }
+  constexpr int kLength = 2000;
+  text.resize(kLength);
+  std::vector<char> all(static_cast<std::size_t>(world.size) * kLength);
+  MPI_Allgather(text.data(), kLength, MPI_CHAR, all.data(), kLength, MPI_CHAR, MPI_COMM_WORLD);
+  std::vector<RankResult> results;
+  for (int r = 0; r < std::min(size, world.size); ++r) {
+    RankResult result;
+    result.text = all.data() + static_cast<std::size_t>(r) * kLength;
+    result.ok = result.text.empty();
+    results.push_back(result);
+  }
+  if (size > world.size) results.push_back({false, text.c_str(), 0});
+  return results;
+}
+
+Transport transport(const std::string& name, bool progress_thread) {
+  return {name, RunAs::processes,
+          [=](int rank, int size, const std::string& job) {
+            MpiOptions options;
+            options.job = job;
+            options.rank = rank;
+            for (int r = 0; r < size; ++r) options.processes.push_back(r);
+            options.timeout = std::chrono::seconds(20);
+            options.progress_thread = progress_thread;
+            return make_mpi_communicator(options);
+          },
+          thresholds, run_in_world};
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, CommunicatorContract,
+                         testing::Values(transport("ProgressingInWait", false), transport("WithProgressThread", true)),
+                         name_of_transport);
+// mpirun ends all processes when one is killed: see tests/cli for what a user sees then.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KilledRankContract);
+
+}  // namespace
+}  // namespace tutti::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (tutti::start_mpi().rank != 0) {
+    auto& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    delete listeners.Release(listeners.default_xml_generator());
+  }
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();  // here, since some tests end with a failure, after which Tutti itself would not wait for the others
+  return result;
+}
