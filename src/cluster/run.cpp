@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "base/error.h"
@@ -29,13 +30,25 @@ namespace {
 constexpr std::size_t kMostChildren = 256;
 constexpr int kLookEveryMs = 50;  // for children that have ended while others keep their pipes open
 
+// timeout(1) and others signal the process and then its group: a SIGINT this soon after another is the same one.
+constexpr double kSameInterrupt = 0.2;  // seconds
+
 // For the signal handler, which has no other way to know: the children's process groups, 0 where one has ended.
 std::array<volatile pid_t, kMostChildren> g_groups = {};
-volatile sig_atomic_t g_interrupts = 0;
+volatile double g_first_interrupt = 0;  // when, on the monotonic clock
 
 void forward(int number) {
   const int saved = errno;
-  if (number == SIGINT && ++g_interrupts > 1) number = SIGKILL;
+  if (number == SIGINT) {
+    timespec now = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    if (g_first_interrupt == 0) {
+      g_first_interrupt = seconds;
+    } else if (seconds - g_first_interrupt > kSameInterrupt) {
+      number = SIGKILL;
+    }
+  }
   for (const pid_t group : g_groups) {
     if (group > 0) ::kill(-group, number);
   }
@@ -93,7 +106,7 @@ struct Child {
 class Group {
  public:
   Group() {
-    g_interrupts = 0;
+    g_first_interrupt = 0;
     struct sigaction action = {};
     action.sa_handler = forward;
     action.sa_flags = SA_RESTART;
