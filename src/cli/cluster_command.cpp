@@ -1,17 +1,15 @@
 #include "cli/cluster_command.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <iostream>
-#include <iterator>
+#include <algorithm>
+#include <chrono>
 #include <memory>
-#include <sstream>
 #include <thread>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cluster/box.h"
+#include "cluster/needs.h"
 #include "cluster/network.h"
 #include "cluster/node_links.h"
 #include "cluster/process.h"
@@ -42,41 +40,6 @@ struct ClusterArguments {
   std::string map_by;
   std::vector<std::string> command;
 };
-
-// ---- what is needed ----
-
-std::vector<std::string> own_words() {
-  std::istringstream text(read_file("/proc/self/cmdline"));
-  std::vector<std::string> words;
-  for (std::string word; std::getline(text, word, '\0');) words.push_back(word);
-  return words;
-}
-
-/// Returns if we are root; else asks whether to begin again with sudo, or says what to do.
-void require_root() {
-  if (::geteuid() == 0) return;
-  const bool can_ask = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 && !find_program("sudo").empty();
-  if (!can_ask) throw Error("`tutti cluster` makes and enters network namespaces, which needs root: run it with sudo");
-  fmt::print(stderr, "tutti: network namespaces need root. Run this command with sudo? [y/N] ");
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "y" && answer != "Y" && answer != "yes") throw Error("not root: nothing was done");
-  std::vector<std::string> words = {"sudo", "-E", "/proc/self/exe"};
-  words[2] = std::string(4096, '\0');
-  const ssize_t length = ::readlink("/proc/self/exe", words[2].data(), words[2].size());
-  words[2].resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-  const std::vector<std::string> given = own_words();
-  words.insert(words.end(), given.begin() + 1, given.end());
-  become(words);
-}
-
-void require_tools() {
-  for (const char* const program : {"ip", "tc"}) {
-    if (find_program(program).empty())
-      throw Error("the program `{}` is not there. Install iproute2: apt-get install iproute2", program);
-  }
-  if (find_program("nsenter").empty()) throw Error("the program `nsenter` is not there. Install util-linux");
-}
 
 // ---- choices ----
 

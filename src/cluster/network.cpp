@@ -78,6 +78,7 @@ std::string format_rate(BitRate rate) {
 
 std::vector<std::string> network_names() {
   std::vector<std::string> names;
+  names.reserve(kNetworks.size());
   for (const NamedRate& network : kNetworks) names.emplace_back(network.name);
   return names;
 }

@@ -48,6 +48,7 @@ std::string trimmed(const std::string& text) {
 
 std::vector<char*> exec_arguments(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -57,8 +58,9 @@ std::string find_program(const std::string& name) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/sbin:/sbin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = folder + "/" + name;
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (folder.empty()) continue;
+    folder.append("/").append(name);
+    if (::access(folder.c_str(), X_OK) == 0) return folder;
   }
   return "";
 }

@@ -110,7 +110,11 @@ class Group {
     struct sigaction action = {};
     action.sa_handler = forward;
     action.sa_flags = SA_RESTART;
-    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &old_[i]);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], &action, &old_[i]);
+      // Ignored under nohup, and then it is to stay so.
+      if (kSignals[i] == SIGHUP && old_[i].sa_handler == SIG_IGN) ::sigaction(SIGHUP, &old_[i], nullptr);
+    }
   }
   ~Group() {
     for (std::size_t i = 0; i < children_.size(); ++i) {

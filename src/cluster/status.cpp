@@ -23,8 +23,6 @@
 namespace tutti::cluster {
 namespace {
 
-using nlohmann::literals::operator""_json_pointer;
-
 constexpr const char* kPort = "5299";
 
 /// iperf3 that serves one test, for as long as this lives.
@@ -53,6 +51,7 @@ class Server {
 };
 
 double goodput(const Node& from, const Node& to, double seconds) {
+  static const nlohmann::json::json_pointer kReceived("/end/sum_received/bits_per_second");
   const Server server(to);
   const std::vector<std::string> client = inside(from, {"iperf3", "-J", "-c", to.address, "-p", kPort, "-t",
                                                         fmt::format("{:.0f}", seconds), "--connect-timeout", "2000"});
@@ -61,8 +60,7 @@ double goodput(const Node& from, const Node& to, double seconds) {
     // With -J errors are in the answer, and the exit code may be 0 all the same.
     const nlohmann::json answer = nlohmann::json::parse(result.output, nullptr, false);
     const bool is_answer = answer.is_object();
-    if (is_answer && answer.contains("/end/sum_received"_json_pointer))
-      return answer["end"]["sum_received"].at("bits_per_second").get<double>();
+    if (is_answer && answer.contains(kReceived)) return answer.at(kReceived).get<double>();
     // Refused at first, until the server listens.
     if (seconds_since(start) > 3) {
       throw Error("iperf3 from {} to {}: {}", from.name, to.name,
