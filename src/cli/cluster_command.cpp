@@ -110,20 +110,27 @@ int up_command(const ClusterArguments& arguments, const CLI::App& given) {
   return 0;
 }
 
+/// The words to run. Those after -- as they were given: CLI11 would take a word such as [a,b] for two.
+std::vector<std::string> command_words(const ClusterArguments& arguments) {
+  const std::vector<std::string> words = own_words();
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  return mark == words.end() ? arguments.command : std::vector<std::string>(mark + 1, words.end());
+}
+
 int run_command(const ClusterArguments& arguments) {
   const Cluster cluster = load(arguments.name);
-  if (arguments.command.empty())
-    throw UsageError("what to run? `tutti cluster run{} -- COMMAND…`", name_option(arguments));
+  const std::vector<std::string> command = command_words(arguments);
+  if (command.empty()) throw UsageError("what to run? `tutti cluster run{} -- COMMAND…`", name_option(arguments));
   if (arguments.all && !arguments.node.empty()) throw UsageError("give --node or --all, not both");
   set_node_environment(cluster, arguments.map_by);
   if (arguments.all) {
     for (const Node& node : cluster.nodes) check_usable(cluster, node);
-    return run_in_all(cluster.nodes, arguments.command);
+    return run_in_all(cluster.nodes, command);
   }
   const Node& node = arguments.node.empty() ? cluster.nodes.front() : cluster.node(arguments.node);
   check_usable(cluster, node);
   // In our place: its stdin, terminal, signals and exit code are then its own.
-  become(inside(node, arguments.command));
+  become(inside(node, command));
 }
 
 int shape_command(const ClusterArguments& arguments) {
@@ -171,7 +178,7 @@ int kill_command(const ClusterArguments& arguments) {
   const StateLock lock;
   const Cluster cluster = load(arguments.name);
   for (const Node& node : chosen_nodes(cluster, arguments, "kill", false))
-    fmt::print("{}: killed {} processes\n", node.name, kill_processes({node.net_namespace}, {node.holder}));
+    fmt::print("{}: killed, processes: {}\n", node.name, kill_processes({node.net_namespace}, {node.holder}));
   return 0;
 }
 
@@ -212,8 +219,8 @@ void add_speed(CLI::App* action, const Arguments& arguments) {
   action->add_option("--rate", arguments->rate, "of each link, both ways: 100mbit, 2.5gbit, …, or unlimited");
 }
 
-void add_nodes(CLI::App* action, const Arguments& arguments, const char* unset) {
-  action->add_option("nodes,--node", arguments->chosen, fmt::format("names such as n1, or n1,n2 (unset: {})", unset))
+void add_nodes(CLI::App* action, const Arguments& arguments, const char* without) {
+  action->add_option("nodes,--node", arguments->chosen, fmt::format("names such as n1, or n1,n2; {}", without))
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   action->add_flag("--all", arguments->all, "all nodes");
@@ -257,13 +264,15 @@ std::function<int()> add_cluster_command(CLI::App& program) {
   add_up(*command, arguments);
   add_run(*command, arguments);
   CLI::App* shape = add_action(*command, arguments, "shape", "change the rate of links, also while programs use them");
-  add_nodes(shape, arguments, "all");
+  add_nodes(shape, arguments, "unset: all");
   add_speed(shape, arguments);
-  add_nodes(add_action(*command, arguments, "cut", "unplug nodes"), arguments, "an error");
-  add_nodes(add_action(*command, arguments, "heal", "plug nodes in again"), arguments, "all");
-  add_nodes(add_action(*command, arguments, "pause", "stop all processes of nodes (SIGSTOP)"), arguments, "an error");
-  add_nodes(add_action(*command, arguments, "resume", "let them go on (SIGCONT)"), arguments, "all");
-  add_nodes(add_action(*command, arguments, "kill", "kill all processes of nodes (SIGKILL)"), arguments, "an error");
+  add_nodes(add_action(*command, arguments, "cut", "unplug nodes"), arguments, "needed, or --all");
+  add_nodes(add_action(*command, arguments, "heal", "plug nodes in again"), arguments, "unset: all");
+  add_nodes(add_action(*command, arguments, "pause", "stop all processes of nodes (SIGSTOP)"), arguments,
+            "needed, or --all");
+  add_nodes(add_action(*command, arguments, "resume", "let them go on (SIGCONT)"), arguments, "unset: all");
+  add_nodes(add_action(*command, arguments, "kill", "kill all processes of nodes (SIGKILL)"), arguments,
+            "needed, or --all");
   CLI::App* status = add_action(*command, arguments, "status", "nodes, their links and processes");
   status->add_flag("--measure", arguments->measure, "send with iperf3 for 2 s from each node to the next, too");
   add_action(*command, arguments, "down", "remove the cluster and whatever is left of one");

@@ -6,15 +6,12 @@
 #include <filesystem>
 #include <iostream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "cluster/process.h"
 
 namespace tutti::cluster {
-namespace {
 
 std::vector<std::string> own_words() {
   std::istringstream text(read_file("/proc/self/cmdline"));
@@ -22,8 +19,6 @@ std::vector<std::string> own_words() {
   for (std::string word; std::getline(text, word, '\0');) words.push_back(word);
   return words;
 }
-
-}  // namespace
 
 void require_root() {
   if (::geteuid() == 0) return;

@@ -148,6 +148,7 @@ TEST_F(ClusterInABox, PassesOnExitCodesInputAndTheCurrentFolder) {
   EXPECT_EQ(tool("run", "--node n1 -- cat </etc/hostname").output, read_file("/etc/hostname"));
   EXPECT_EQ(tool("run", "-- pwd").output, fs::current_path().string() + "\n");
   EXPECT_EQ(tool("run", "-- no-such-program").exit_code, 127);
+  EXPECT_EQ(tool("run", "-- printf '<%s>' '' '[a,b]' -- --all 'c d'").output, "<><[a,b]><--><--all><c d>");
   const CommandResult all = tool("run", "--all -- sh -c 'hostname; [ $(hostname) = n0 ] || exit 5'");
   EXPECT_EQ(all.exit_code, 5);
   EXPECT_THAT(all.output, AllOf(HasSubstr("[n0] n0\n"), HasSubstr("[n1] n1\n"), HasSubstr("n1 failed: exit code 5")));
