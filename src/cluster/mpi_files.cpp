@@ -71,6 +71,8 @@ std::map<std::string, std::string> node_environment(const Cluster& cluster, bool
       {"OMPI_MCA_plm", "rsh"},
       {"OMPI_MCA_plm_rsh_agent", (folder / "rsh").string()},
       {"OMPI_MCA_orte_default_hostfile", (folder / "hostfile").string()},
+      // Where its daemons keep files: /tmp is shared by all nodes, and stays when a daemon was killed.
+      {"OMPI_MCA_orte_tmpdir_base", "/dev/shm"},
       {"OMPI_MCA_pml", "ob1"},
       {"OMPI_MCA_btl", "self,vader,tcp"},  // vader, shared memory, only joins ranks of one node: /dev/shm is per node
       {"OMPI_MCA_btl_tcp_if_include", "eth0"},

@@ -57,7 +57,8 @@ std::vector<pid_t> all_pids() {
   return pids;
 }
 
-/// Sends the signal to every process that `is_wanted`, until there is none. Returns how many different ones there were.
+/// Sends the signal to every process that `is_wanted(process, was_sent_before)`, until there is none. Returns how many
+/// different ones there were.
 template <typename Wanted>
 int send_until_none(const std::vector<std::string>& net_namespaces, int signal, const char* doing, Wanted is_wanted) {
   std::set<pid_t> seen;
@@ -65,7 +66,7 @@ int send_until_none(const std::vector<std::string>& net_namespaces, int signal, 
     std::vector<pid_t> left;
     for (const std::string& name : net_namespaces) {
       for (const Process& process : processes_in(name)) {
-        if (is_wanted(process)) left.push_back(process.pid);
+        if (is_wanted(process, seen.count(process.pid) > 0)) left.push_back(process.pid);
       }
     }
     if (left.empty()) return static_cast<int>(seen.size());
@@ -94,24 +95,30 @@ std::vector<Process> processes_in(const std::string& net_namespace) {
     if (pid == ::getpid() || id_of_process(pid) != id) continue;
     const char state = process_state(pid);
     if (state == '?' || state == 'Z' || state == 'X') continue;
-    found.push_back({pid, state == 'T' || state == 't'});
+    found.push_back({pid, state == 'T' || state == 't', state == 'D'});
   }
   return found;
 }
 
 int kill_processes(const std::vector<std::string>& net_namespaces, const std::vector<pid_t>& spared) {
-  return send_until_none(net_namespaces, SIGKILL, "killing what runs in", [&](const Process& process) {
+  return send_until_none(net_namespaces, SIGKILL, "killing what runs in", [&](const Process& process, bool) {
     return std::find(spared.begin(), spared.end(), process.pid) == spared.end();
   });
 }
 
 int stop_processes(const std::string& net_namespace) {
-  send_until_none({net_namespace}, SIGSTOP, "pausing", [](const Process& process) { return !process.is_stopped; });
+  // One that is blocked stops when it returns. It may never before we let it: a parent after vfork waits for its child,
+  // which is stopped.
+  send_until_none({net_namespace}, SIGSTOP, "pausing", [](const Process& process, bool was_sent) {
+    return !process.is_stopped && !(process.is_blocked && was_sent);
+  });
   return static_cast<int>(processes_in(net_namespace).size());
 }
 
 int continue_processes(const std::string& net_namespace) {
-  send_until_none({net_namespace}, SIGCONT, "resuming", [](const Process& process) { return process.is_stopped; });
+  // To those that run, too: one that was blocked may have its stop still before it.
+  send_until_none({net_namespace}, SIGCONT, "resuming",
+                  [](const Process& process, bool was_sent) { return process.is_stopped || !was_sent; });
   return static_cast<int>(processes_in(net_namespace).size());
 }
 

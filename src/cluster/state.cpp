@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <regex>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -74,8 +74,10 @@ void from_json(const nlohmann::json& json, Cluster& cluster) {
 }
 
 void check_cluster_name(const std::string& name) {
-  static const std::regex kPattern("[a-z0-9][a-z0-9_-]{0,31}");
-  if (!std::regex_match(name, kPattern)) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+  const bool is_fine = !name.empty() && name.size() <= 32 && name.find_first_not_of(kAllowed) == std::string::npos &&
+                       name[0] != '-' && name[0] != '_';
+  if (!is_fine) {
     throw UsageError("'{}' cannot name a cluster: up to 32 of a-z, 0-9, _ and -, beginning with a letter or a digit",
                      name);
   }

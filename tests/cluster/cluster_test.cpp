@@ -221,7 +221,8 @@ TEST_F(ClusterInABox, CutsAndHealsLinksUnderOpenConnections) {
 TEST_F(ClusterInABox, PausesResumesAndKillsWhatRunsInANode) {
   bring_up("--nodes 2");
   start_writer("n1");
-  ASSERT_EQ(tool("pause", "n1").exit_code, 0);
+  const CommandResult paused = tool("pause", "n1");
+  ASSERT_EQ(paused.exit_code, 0) << paused.output;
   const auto paused_at = size();
   EXPECT_THAT(tool("status").output, HasSubstr("10.77.0.2    paused"));
   const CommandResult refused = tool("run", "--node n1 -- true");
