@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "cli/cluster_command.h"
 #include "cli/data_command.h"
 #include "cli/explain_command.h"
 #include "cli/launcher.h"
@@ -27,24 +28,41 @@ using namespace tutti;
 constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
 
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
 /// CLI11 says "The following arguments were not expected"; a person wants to know what was meant.
 void suggest_names(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2) return;
-  std::vector<std::string> commands;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
-    commands.push_back(command->get_name());
-  const std::string first = argv[1];
-  if (first.empty() || first[0] == '-') return;
-  if (std::find(commands.begin(), commands.end(), first) == commands.end())
-    throw UsageError("{} See `tutti --help`.", unknown_name("command", first, commands));
-  const std::vector<std::string> options = option_names(*program.get_subcommand(first));
-  for (int i = 2; i < argc; ++i) {
+  const CLI::App* command = &program;
+  std::string shown = "tutti";
+  int next = 1;
+  // Down to the command, or its subcommand where it has some.
+  for (auto names = subcommand_names(program); !names.empty(); names = subcommand_names(*command)) {
+    if (next >= argc) return;
+    const std::string word = argv[next];
+    if (word.empty() || word[0] == '-') {
+      if (command == &program) return;
+      break;
+    }
+    if (std::find(names.begin(), names.end(), word) == names.end())
+      throw UsageError("{} See `{} --help`.", unknown_name("command", word, names), shown);
+    command = command->get_subcommand(word);
+    shown += " " + word;
+    ++next;
+  }
+  const std::vector<std::string> options = option_names(*command);
+  for (int i = next; i < argc; ++i) {
     std::string word = argv[i];
+    if (word == "--") return;  // what follows is no business of ours
     word = word.substr(0, word.find('='));
     if (word.rfind("--", 0) != 0 || std::find(options.begin(), options.end(), word) != options.end()) continue;
     const std::string nearest = nearest_name(word, options);
-    throw UsageError("unknown option '{}'{} `tutti {} --help` lists them.", word,
-                     nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest), first);
+    throw UsageError("unknown option '{}'{} `{} --help` lists them.", word,
+                     nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest), shown);
   }
 }
 
@@ -63,6 +81,7 @@ int run(int argc, char** argv) {
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);
   commands["data"] = add_data_command(program);
+  commands["cluster"] = add_cluster_command(program);
   commands["plan"] = add_plan_command(program);
   try {
     suggest_names(program, argc, argv);

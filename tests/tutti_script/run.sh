@@ -32,6 +32,8 @@ path_without() {
     for name in "$@"; do [[ $name == "$program" ]] && continue 2; done
     name=$(command -v "$program") && ln -s "$name" "$folder/$program"
   done
+  # Optional ones that are not run here: there, whether this machine has them or not.
+  for program in ip mpirun mpicxx; do ln -s "$(type -P true)" "$folder/$program"; done
   printf '%s' "$folder"
 }
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cluster/node_links.h"
+#include "cluster/state.h"
+
+namespace tutti::cluster {
+
+struct NodeStatus {
+  Node node;
+  std::string state;  // up, cut, paused, "cut, paused" or down (its holder is gone)
+  int processes = 0;  // but for the holder
+  LinkState link;
+  double goodput_to_next = 0;  // bits per second; 0 when not measured
+};
+
+/// How all nodes are now.
+std::vector<NodeStatus> node_statuses(const Cluster& cluster);
+
+/// Sends with iperf3 from each node to the next (the last one to the first), one at a time, for so many seconds, and
+/// fills in goodput_to_next. Throws Error when iperf3 is not there; skips nodes that are not up.
+void measure(const Cluster& cluster, std::vector<NodeStatus>& statuses, double seconds);
+
+/// The share of time that the machine under this virtual one gave to others, and how much was idle, in percent.
+struct MachineLoad {
+  double steal = 0;
+  double idle = 0;
+};
+/// One moment's counters; see /proc/stat.
+struct CpuTimes {
+  double steal = 0, idle = 0, all = 0;
+};
+CpuTimes parse_cpu_times(const std::string& proc_stat);
+CpuTimes read_cpu_times();
+MachineLoad load_between(const CpuTimes& begin, const CpuTimes& end);
+
+/// What `tutti cluster status` prints.
+std::string status_text(const Cluster& cluster, const std::vector<NodeStatus>& statuses, const MachineLoad& load);
+
+/// "10gbe carried at 1gbit: 1/10 of its rate; …" or "1gbe". For people.
+std::string describe(const Network& network);
+
+}  // namespace tutti::cluster
