@@ -316,6 +316,12 @@ std::vector<std::string> rank_environment(const LaunchOptions& options, int rank
   return environment;
 }
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
+  return environment;
+}
+
 struct Rank {
   pid_t pid = 0;
   bool is_running = false;
@@ -360,7 +366,8 @@ class Launch {
     const StringArray arguments(options_.command);
     for (int rank = 0; rank < options_.ranks; ++rank) {
       try {
-        start(rank, arguments, StringArray(rank_environment(options_, rank, job)));
+        start(rank, arguments,
+              StringArray(options_.is_launcher ? own_environment() : rank_environment(options_, rank, job)));
       } catch (const Error& error) {
         throw Error("cannot start rank {} of {}: {}", rank, options_.ranks, error.what());
       }
@@ -543,13 +550,15 @@ class Launch {
     }
     const auto& failure = cause_ ? cause_ : follower_;
     if (!failure) return 0;
-    const std::string who = fmt::format("rank {} of {}", failure->rank, options_.ranks);
+    const std::string who =
+        options_.is_launcher ? options_.command[0] : fmt::format("rank {} of {}", failure->rank, options_.ranks);
     if (WIFSIGNALED(failure->status)) {
       const int number = WTERMSIG(failure->status);
       err_.add_line("", fmt::format("{} was killed by signal {} ({})", who, number, ::strsignal(number)));
       return 128 + number;
     }
     const int code = WEXITSTATUS(failure->status);
+    if (options_.is_launcher || code == options_.quiet_code) return code;  // everything has been said
     err_.add_line("", fmt::format("{} failed: exit code {}{}", who, code,
                                   code == kExitPeerFailed ? " (stopped because a peer failed)" : ""));
     return code;

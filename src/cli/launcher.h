@@ -10,10 +10,16 @@ namespace tutti {
 /// cause elsewhere.
 inline constexpr int kExitPeerFailed = 75;
 
+/// For options that cannot work: trying again would not help.
+inline constexpr int kExitUsage = 2;
+
 struct LaunchOptions {
   int ranks = 1;
   int threads = 1;                   // per rank; exported as OMP_NUM_THREADS and the like, and as TUTTI_THREADS
   std::vector<std::string> command;  // what each rank executes; command[0] is the program, looked up in PATH
+  bool is_launcher = false;          // the command starts the ranks itself and tells them their places
+
+  int quiet_code = 0;  // an exit code with which a rank ends on purpose, having said so
 
   // When a rank has failed: how long the others may take to notice it and finish by themselves before they get SIGTERM,
   // and how long after that before SIGKILL.

@@ -26,7 +26,6 @@ namespace {
 using namespace tutti;
 
 constexpr int kExitError = 1;
-constexpr int kExitUsage = 2;
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;

@@ -4,16 +4,21 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/launcher.h"
+#include "cli/mpirun.h"
 #include "cli/option_names.h"
 #include "cli/recipe.h"
 #include "cli/strategy_arguments.h"
 #include "comm/launch_env.h"
+#include "train/checkpoint.h"
 #include "train/options.h"
+#include "train/stop_signal.h"
 #include "train/trainer.h"
 
 namespace tutti {
@@ -33,6 +38,8 @@ struct TrainArguments {
   int threads = -1;  // -1: not given
   StrategyArguments strategy;
   double comm_timeout_s = 300;
+  std::string hosts;
+  int max_restarts = 0;
   bool no_eval = false;
 };
 
@@ -149,7 +156,20 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   command
       .add_option("--link-startup-us", options.link_startup_us, "pretend that each collective starts up this slowly")
       ->group("Ranks");
-  command.add_option("--transport", options.transport, "what messages travel through: shm, ranks of one machine")
+  command
+      .add_option("--transport", options.transport,
+                  "what messages travel through: shm, shared memory of one machine; mpi, any network; auto: shm where "
+                  "it can")
+      ->capture_default_str()
+      ->group("Ranks");
+  command
+      .add_option(
+          "--hosts", arguments.hosts,
+          "HOST:RANKS,…: start ranks on these machines, by mpirun; Tutti and the data lie at the same places there")
+      ->group("Ranks");
+  command
+      .add_option("--max-restarts", arguments.max_restarts,
+                  "after a failure go on from the last checkpoint, at most so often")
       ->capture_default_str()
       ->group("Ranks");
   command
@@ -207,6 +227,10 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->group("Results");
   command.add_option("--resume", options.resume, "continue: a run's name or folder, or a checkpoint's folder")
       ->group("Results");
+  command
+      .add_flag("--auto-resume", options.auto_resume,
+                "go on with the run --name if it has a checkpoint, else start it: for jobs that are started again")
+      ->group("Results");
   command.footer(
       "Examples:\n"
       "  tutti train                                          built-in digits, every core\n"
@@ -220,6 +244,29 @@ void describe(CLI::App& command, TrainArguments& arguments) {
 int default_ranks(const TrainOptions& options, int cores) {
   if (options.device != "cpu" && torch::cuda::is_available()) return static_cast<int>(torch::cuda::device_count());
   return std::min(cores, 8);
+}
+
+/// This program and its arguments, with a path that holds from anywhere.
+std::vector<std::string> own_command_line() {
+  std::vector<std::string> words;
+  std::ifstream command_line("/proc/self/cmdline");
+  for (std::string argument; std::getline(command_line, argument, '\0');) words.push_back(argument);
+  words.at(0) = std::filesystem::read_symlink("/proc/self/exe").string();
+  return words;
+}
+
+int launch_with_restarts(LaunchOptions launch, const TrainArguments& arguments) {
+  const TrainOptions& options = arguments.options;
+  if (arguments.max_restarts > 0) launch.command.emplace_back("--auto-resume");
+  for (int restart = 0;; ++restart) {
+    const int code = launch_ranks(launch);
+    const bool is_final = code == 0 || code == kExitUsage || code == kExitSaved || code == 128 + SIGINT ||
+                          code == 128 + SIGTERM || code == 128 + SIGHUP;
+    if (is_final || restart == arguments.max_restarts) return code;
+    const bool has_saved = has_checkpoint(std::filesystem::path(options.runs_folder) / options.name);
+    fmt::print(stderr, "tutti: restart {} of {}, {}\n", restart + 1, arguments.max_restarts,
+               has_saved ? "from the last checkpoint" : "from the beginning: nothing has been saved yet");
+  }
 }
 
 int run(TrainArguments& arguments, const CLI::App& command) {
@@ -237,6 +284,16 @@ int run(TrainArguments& arguments, const CLI::App& command) {
   if (arguments.comm_timeout_s <= 0)
     throw UsageError("--comm-timeout is {}: it must be above 0", arguments.comm_timeout_s);
 
+  if (arguments.max_restarts < 0)
+    throw UsageError("--max-restarts is {}: it must be 0 or more", arguments.max_restarts);
+  const bool saves = options.checkpoint_steps > 0 || options.checkpoint_minutes > 0;
+  if (arguments.max_restarts > 0 && (options.name.empty() || !saves))
+    throw UsageError(
+        "--max-restarts needs --name, and --checkpoint-steps or --checkpoint-minutes: what it goes on from");
+  if (options.auto_resume && (options.name.empty() || !options.resume.empty()))
+    throw UsageError("--auto-resume goes on with the run of --name: {}",
+                     options.name.empty() ? "give one" : "leave --resume out");
+
   LaunchEnv env = read_launch_env();
   const int cores = available_cores();
   const bool is_launched = !env.launcher.empty();
@@ -244,10 +301,15 @@ int run(TrainArguments& arguments, const CLI::App& command) {
   if (is_launched && env.launcher != "tutti" && arguments.ranks != -1 && arguments.ranks + servers != env.size)
     throw UsageError("--ranks {} contradicts {}, which started {} processes{}: leave --ranks out", arguments.ranks,
                      env.launcher, env.size, servers > 0 ? fmt::format(", of which {} are servers", servers) : "");
+  const int slots = arguments.hosts.empty() ? 0 : count_slots(arguments.hosts);
+  if (slots > 0 && arguments.ranks != -1 && arguments.ranks + servers != slots)
+    throw UsageError("--ranks {}{} contradicts --hosts {}, which has places for {}: leave --ranks out", arguments.ranks,
+                     servers > 0 ? fmt::format(" with --servers {}", servers) : "", arguments.hosts, slots);
   const int ranks = is_launched             ? env.size - servers
+                    : slots > 0             ? slots - servers
                     : arguments.ranks != -1 ? arguments.ranks
                                             : default_ranks(options, cores);
-  const int local_ranks = is_launched ? std::max(1, env.local_size - servers) : ranks;
+  const int local_ranks = is_launched ? std::max(1, env.local_size - (env.nodes == 1 ? servers : 0)) : ranks;
   options.threads = arguments.threads != -1 ? arguments.threads : std::max(1, cores / local_ranks);
   check_options(options);
   if (servers > 0 && !find_strategy(options.engine.strategy).uses_servers)
@@ -256,17 +318,21 @@ int run(TrainArguments& arguments, const CLI::App& command) {
     throw UsageError("--servers {} with {} rank{}: servers add up what two or more ranks push", servers,
                      std::max(0, ranks), ranks == 1 ? "" : "s");
 
-  if (is_launched || ranks == 1) {
-    train(options, env);
-    return 0;
-  }
+  const bool by_mpirun = !arguments.hosts.empty() || options.transport == "mpi";
+  if (is_launched || (ranks == 1 && !by_mpirun && arguments.max_restarts == 0)) return train(options, env);
   LaunchOptions launch;
-  launch.ranks = ranks + servers;
   launch.threads = options.threads;
-  std::ifstream command_line("/proc/self/cmdline");
-  for (std::string argument; std::getline(command_line, argument, '\0');) launch.command.push_back(argument);
-  launch.command[0] = "/proc/self/exe";
-  return launch_ranks(launch);
+  launch.quiet_code = kExitSaved;
+  std::vector<std::string> own = own_command_line();
+  if (by_mpirun) {
+    launch.is_launcher = true;
+    launch.command = mpirun_command(arguments.hosts, ranks + servers);
+  } else {
+    launch.ranks = ranks + servers;
+    own[0] = "/proc/self/exe";
+  }
+  launch.command.insert(launch.command.end(), own.begin(), own.end());
+  return launch_with_restarts(std::move(launch), arguments);
 }
 
 }  // namespace

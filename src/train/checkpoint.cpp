@@ -126,6 +126,8 @@ fs::path find_checkpoint(const std::string& resume, const fs::path& runs_folder)
       resume, (fs::path(resume) / kStateFile).string(), (runs_folder / resume).string());
 }
 
+bool has_checkpoint(const fs::path& run_folder) { return !checkpoints_in(run_folder / "checkpoints").empty(); }
+
 Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
   try {
     try {

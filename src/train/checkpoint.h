@@ -33,6 +33,9 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_f
 /// Error.
 std::filesystem::path find_checkpoint(const std::string& resume, const std::filesystem::path& runs_folder);
 
+/// Has this run saved any?
+bool has_checkpoint(const std::filesystem::path& run_folder);
+
 /// A checkpoint that was read and found whole.
 class Checkpoint {
  public:

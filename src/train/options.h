@@ -35,12 +35,12 @@ struct TrainOptions {
   std::string device = "auto";     // auto, cpu, cuda
   std::string precision = "fp32";  // fp32, tf32, bf16
   bool deterministic = false;      // cuda: only kernels that give the same bits every time
-  std::string transport = "shm";
-  int ranks_per_node = 1;      // that add up among themselves before one of them talks to parameter servers
-  double link_startup_us = 0;  // with link_gbps: pretend slower links, for experiments
-  double link_gbps = 0;        // 0: as fast as they are
-  int threads = 1;             // per rank
-  int workers = 1;             // loader threads per rank
+  std::string transport = "auto";  // auto, shm, mpi
+  int ranks_per_node = 1;          // that add up among themselves before one of them talks to parameter servers
+  double link_startup_us = 0;      // with link_gbps: pretend slower links, for experiments
+  double link_gbps = 0;            // 0: as fast as they are
+  int threads = 1;                 // per rank
+  int workers = 1;                 // loader threads per rank
   int prefetch = 4;
 
   std::string runs_folder = "runs";
@@ -52,7 +52,8 @@ struct TrainOptions {
   int64_t checkpoint_steps = 0;
   double checkpoint_minutes = 0;
   int64_t keep_checkpoints = 2;
-  std::string resume = "";  // a checkpoint folder, a run folder or a run's name
+  std::string resume = "";   // a checkpoint folder, a run folder or a run's name
+  bool auto_resume = false;  // go on with the run called `name` if it has a checkpoint, else start it
 };
 
 /// Throws UsageError for values that cannot work, before anything is started.

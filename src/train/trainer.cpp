@@ -27,6 +27,7 @@
 #include "train/rank_setup.h"
 #include "train/rank_times.h"
 #include "train/records.h"
+#include "train/stop_signal.h"
 
 namespace tutti {
 namespace {
@@ -53,12 +54,19 @@ uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
 }
 
 /// One rank's training run.
+json describe_nodes(const std::vector<Node>& nodes) {
+  json all = json::array();
+  for (const Node& node : nodes) all.push_back({{"host", node.host}, {"ranks", node.ranks}});
+  return all;
+}
+
 class Trainer {
  public:
   Trainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm)
       : options_(options), env_(env), comm_(comm), console_(comm.rank() == 0), is_first_(comm.rank() == 0) {}
 
-  void run();
+  /// False when a signal stopped it after a checkpoint.
+  bool run();
 
  private:
   void set_up();
@@ -69,8 +77,11 @@ class Trainer {
   void save_if_due();
   void test();
   void report_epoch(const RankTimes& times, double loss, int64_t samples);
+  json report_nodes(const std::vector<json>& ranks);
+  std::string nodes_line() const;
   void finish();
   double learning_rate() const;
+  bool saves_checkpoints() const { return options_.checkpoint_steps > 0 || options_.checkpoint_minutes > 0; }
   std::vector<json> gather(const json& mine) const;
   void record_plan();
   TraceBuffer* recording() const { return trace_ ? trace_->compute() : nullptr; }
@@ -81,6 +92,7 @@ class Trainer {
   Communicator& comm_;
   Console console_;
   const bool is_first_;
+  std::vector<Node> nodes_;
 
   torch::Device device_ = torch::kCPU;
   BatchPlace place_;
@@ -113,6 +125,7 @@ class Trainer {
   std::vector<double> step_s_;  // of the epoch
   EvalCounts last_test_;
   bool tested_ = false;
+  bool is_stopped_ = false;  // by a signal
 };
 
 void Trainer::open_run_folder() {
@@ -129,7 +142,7 @@ void Trainer::open_run_folder() {
       name = fmt::format("{}-{}-{}", stamp, options_.model, options_.data.name);
     }
     run_folder_ = fs::path(options_.runs_folder) / name;
-    if (!options_.name.empty() && !resumed_ && fs::exists(run_folder_ / "records.jsonl"))
+    if (!options_.name.empty() && !resumed_ && !options_.auto_resume && fs::exists(run_folder_ / "records.jsonl"))
       throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}",
                        run_folder_.string(), options_.name);
     for (int again = 2; options_.name.empty() && fs::exists(run_folder_); ++again)
@@ -153,7 +166,10 @@ void Trainer::set_up() {
   DataOptions data = options_.data;
   if (!data.traits) data.traits = natural_data(options_.model);  // what `synthetic` imitates
   data_ = open_data(data);
-  if (!options_.resume.empty())
+  const fs::path named_run = fs::path(options_.runs_folder) / options_.name;
+  if (options_.auto_resume && has_checkpoint(named_run))
+    resumed_ = std::make_unique<Checkpoint>(find_checkpoint(named_run.string(), {}));
+  else if (!options_.resume.empty())
     resumed_ = std::make_unique<Checkpoint>(find_checkpoint(options_.resume, options_.runs_folder));
 
   torch::manual_seed(options_.seed);
@@ -193,7 +209,7 @@ void Trainer::set_up() {
   if (is_first_) open_run_folder();
 }
 
-void Trainer::run() {
+bool Trainer::run() {
   together(comm_, [this] { set_up(); });
   c10::OptionalDeviceGuard device_guard;
   if (device_.is_cuda()) device_guard.reset_device(device_);
@@ -211,7 +227,9 @@ void Trainer::run() {
   const int64_t parameters =
       std::accumulate(engine_->space().parameters().begin(), engine_->space().parameters().end(), int64_t{0},
                       [](int64_t sum, const FlatParameter& p) { return sum + p.tensor.numel(); });
+  nodes_ = find_nodes(comm_);
   records_.add("run", {{"config", config_},
+                       {"nodes", describe_nodes(nodes_)},
                        {"environment", describe_environment()},
                        {"launcher", env_.launcher},
                        {"resumed_at_step", first_step_}});
@@ -224,6 +242,7 @@ void Trainer::run() {
                             options_.engine.optimizer.name, device_.str(), options_.threads,
                             options_.threads == 1 ? "" : "s", options_.engine.strategy, comm_.name(), total_steps_,
                             run_folder_.string()));
+  if (nodes_.size() > 1) console_.line(nodes_line());
   if (resumed_) {
     console_.line(fmt::format("Resumed at step {} from {}", first_step_, resumed_->folder().string()));
     for (const auto& [key, value] : config_.items())
@@ -234,8 +253,10 @@ void Trainer::run() {
   }
 
   try {
-    while (progress_.step < total_steps_) train_epoch();
+    while (progress_.step < total_steps_ && !is_stopped_) train_epoch();
+    if (is_stopped_) return false;
     finish();
+    return true;
   } catch (const CommFailed& failure) {
     const std::string me = fmt::format("rank {}/{}", comm_.rank(), comm_.size());
     if (std::string(failure.what()).rfind(me, 0) == 0) throw;  // a transfer's own message says more
@@ -299,6 +320,7 @@ void Trainer::train_epoch() {
     const auto before_saving = Clock::now();
     save_if_due();
     set_aside_s += seconds_since(before_saving);
+    if (is_stopped_) return;
   }
   epoch_loss = loss_sum_.item<double>();  // waits for the device
   epoch_times_.train_s = seconds_since(start) - set_aside_s;
@@ -396,12 +418,15 @@ void Trainer::record_trace() {
 
 void Trainer::save_if_due() {
   bool due = options_.checkpoint_steps > 0 && progress_.step % options_.checkpoint_steps == 0;
-  if (options_.checkpoint_minutes > 0 && progress_.step % kClockSteps == 0) {
-    // Rank 0's clock decides for all.
+  if (saves_checkpoints() && progress_.step % kClockSteps == 0) {
+    // Rank 0's clock decides for all, and a signal to any rank.
     engine_->drain();
-    int64_t by_clock = seconds_since(checkpoint_time_) > options_.checkpoint_minutes * 60 ? 1 : 0;
-    comm_.broadcast({&by_clock, 1, DataType::i64}, 0)->wait();
-    due = due || by_clock != 0;
+    const double minutes = seconds_since(checkpoint_time_) / 60;
+    int64_t reasons[2] = {is_first_ && options_.checkpoint_minutes > 0 && minutes > options_.checkpoint_minutes ? 1 : 0,
+                          stop_signal() != 0 ? 1 : 0};
+    comm_.all_reduce_sum({reasons, 2, DataType::i64})->wait();
+    is_stopped_ = reasons[1] != 0;
+    due = due || reasons[0] != 0 || is_stopped_;
   }
   if (!due) return;
   const TraceSpan span(recording(), TraceKind::checkpoint);
@@ -419,6 +444,9 @@ void Trainer::save_if_due() {
                                           engine_->first_updates(), progress, config_, options_.keep_checkpoints);
   records_.add("checkpoint",
                {{"step", progress.step}, {"folder", folder.string()}, {"seconds", seconds_since(checkpoint_time_)}});
+  if (is_stopped_)
+    console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
+                              progress.step, run_folder_.string()));
 }
 
 void Trainer::test() {
@@ -474,7 +502,39 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
     record.update(test_results(last_test_));
     record["test_s"] = largest(ranks, "test_s");
   }
+  if (nodes_.size() > 1) record["nodes"] = report_nodes(ranks);
   records_.add("epoch", std::move(record));
+}
+
+json Trainer::report_nodes(const std::vector<json>& ranks) {
+  json all = json::array();
+  for (const Node& node : nodes_) {
+    int64_t samples = 0;
+    std::vector<json> own;
+    for (const int rank : node.ranks) {
+      own.push_back(ranks[static_cast<std::size_t>(rank)]);
+      samples += own.back().at("samples").get<int64_t>();
+    }
+    const double train_s = largest(own, "train_s"), exposed_s = largest(own, "comm_exposed_s");
+    const double rate = static_cast<double>(samples) / std::max(train_s, 1e-9);
+    console_.line(fmt::format("  node {}: {} rank{}, {:.1f} data/s, training {:.2f} s, communication {:.2f} s exposed",
+                              node.host, node.ranks.size(), node.ranks.size() == 1 ? "" : "s", rate, train_s,
+                              exposed_s));
+    all.push_back({{"host", node.host},
+                   {"ranks", node.ranks},
+                   {"samples", samples},
+                   {"data_per_s", rate},
+                   {"train_s", train_s},
+                   {"comm_exposed_s", exposed_s}});
+  }
+  return all;
+}
+
+std::string Trainer::nodes_line() const {
+  std::string text;
+  for (const Node& node : nodes_)
+    text += fmt::format("{}{} ({})", text.empty() ? "Nodes: " : ", ", node.host, node.ranks.size());
+  return text;
 }
 
 void Trainer::finish() {
@@ -507,6 +567,7 @@ void Trainer::finish() {
                   {"ranks", comm_.size()},
                   {"strategy", options_.engine.strategy},
                   {"transport", comm_.name()},
+                  {"nodes", describe_nodes(nodes_)},
                   {"device", device_.str()},
                   {"precision", options_.precision},
                   {"steps", progress_.step},
@@ -542,18 +603,20 @@ void Trainer::finish() {
 
 }  // namespace
 
-void train(const TrainOptions& options, const LaunchEnv& env) {
+int train(const TrainOptions& options, const LaunchEnv& env) {
   set_compute_threads(options.threads);
+  if (options.checkpoint_steps > 0 || options.checkpoint_minutes > 0) note_stop_signals();
   LaunchEnv ranks = env;
-  if (serve_if_server(options, ranks)) return;
+  if (serve_if_server(options, ranks)) return 0;
   const std::unique_ptr<Communicator> comm = connect(options, ranks);
   try {
-    const std::unique_ptr<ShmServers> servers = connect_servers(options, ranks);
+    const std::unique_ptr<Servers> servers = connect_servers(options, ranks);
     TrainOptions connected = options;
     if (servers) connected.engine.servers = &servers->push_pull();
-    Trainer(connected, ranks, *comm).run();
+    const bool is_done = Trainer(connected, ranks, *comm).run();
     if (servers) servers->stop();
     comm->barrier()->wait();  // nobody leaves while others still need them
+    return is_done ? 0 : kExitSaved;
   } catch (const std::exception& error) {
     comm->abort(error.what());
     throw;

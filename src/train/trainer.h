@@ -5,7 +5,8 @@
 
 namespace tutti {
 
-/// Trains one model as one rank of `env`, from the data to the saved weights. Throws Error.
-void train(const TrainOptions& options, const LaunchEnv& env);
+/// Trains one model as one rank of `env`, from the data to the saved weights. Returns the exit code: 0, or kExitSaved
+/// when a signal stopped it after a checkpoint. Throws Error.
+int train(const TrainOptions& options, const LaunchEnv& env);
 
 }  // namespace tutti

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/ps/shm_servers.h"
+#include "comm/ps/servers.h"
 #include "plan/strategy.h"
 
 namespace tutti {
@@ -26,7 +26,7 @@ class TestServers {
     for (int server = 0; server < servers; ++server)
       threads_.emplace_back([options = options_, server] {
         try {
-          run_shm_server(options, server);
+          run_server(options, server);
         } catch (const std::exception&) {
           // The ranks see the same failure.
         }
@@ -37,12 +37,12 @@ class TestServers {
   }
 
   /// A rank's connection; null where none is needed.
-  std::unique_ptr<ShmServers> connect(int rank) const {
-    return options_.job.empty() ? nullptr : std::make_unique<ShmServers>(options_, rank);
+  std::unique_ptr<Servers> connect(int rank) const {
+    return options_.job.empty() ? nullptr : std::make_unique<Servers>(options_, rank);
   }
 
  private:
-  ShmServerOptions options_;
+  ServersOptions options_;
   std::vector<std::thread> threads_;
 };
 

@@ -7,13 +7,15 @@
 
 namespace tutti {
 
-/// Workers and parameter servers on one machine, over shared memory.
-struct ShmServerOptions {
+/// Workers and parameter servers of one job.
+struct ServersOptions {
   std::string job = "";    // workers and servers that give the same name meet
   int ranks = 1;           // that train
   int servers = 0;         // processes of their own; 0: a thread beside each worker that talks to servers
   int ranks_per_node = 1;  // that add up among themselves before one of them talks to the servers
   LinkLimit limit;
+  std::string transport = "shm";         // or mpi, where the servers are the last processes
+  std::chrono::milliseconds timeout{0};  // of mpi
 
   int workers() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
   ServerGroup shape() const { return {workers(), servers > 0 ? servers : workers(), servers == 0}; }
@@ -21,11 +23,11 @@ struct ShmServerOptions {
 
 /// A rank's connection to its servers, and the server thread beside it where it has one. One that goes without stop()
 /// ends the servers with an error.
-class ShmServers {
+class Servers {
  public:
   /// Returns when everybody has come.
-  ShmServers(const ShmServerOptions& options, int rank);
-  ~ShmServers();
+  Servers(const ServersOptions& options, int rank);
+  ~Servers();
 
   PushPull& push_pull() { return *push_pull_; }
   /// Lets the servers go, in good order. Every rank calls it, after the last message.
@@ -40,6 +42,6 @@ class ShmServers {
 };
 
 /// Is server number `server` until the workers stop; throws CommFailed when one is gone.
-void run_shm_server(const ShmServerOptions& options, int server);
+void run_server(const ServersOptions& options, int server);
 
 }  // namespace tutti
