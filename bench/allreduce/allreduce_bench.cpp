@@ -1,5 +1,6 @@
 // All-reduce of float32 over Tutti's shared memory, and the floor that memory itself sets. Ranks are forked processes.
-//   allreduce_bench WHAT RANKS BUDGET_S BYTES...
+//   allreduce_bench WHAT RANKS BUDGET_S BYTES...      or, with WHAT mpi:  mpirun … allreduce_bench mpi RANKS BUDGET_S
+//   BYTES...
 // WHAT: shm (memory from allocate()), staged (ordinary memory), thread (allocate(), with the progress thread), fresh
 // (like shm, but each rank has just written its data, so that no rank has what it needs in its cache from the
 // all-reduce before), or floor. Checks the result first, then prints one line of JSON per size: see timing.h.
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/mpi/mpi.h"
 #include "comm/shm/shm.h"
 #include "timing.h"
 
@@ -153,24 +155,35 @@ void measure_floor(Communicator& comm, const Job& job, float* data, std::size_t 
   if (comm.rank() == 0) print_result(job.what.c_str(), comm.size(), bytes, samples);
 }
 
-void run_rank(const Job& job, int rank, pid_t parent) {
+void run_rank(const Job& job, Communicator& comm) {
+  const std::size_t most = *std::max_element(job.bytes.begin(), job.bytes.end());
+  // The same memory in all cases but one; "staged" must not lie in shared memory.
+  std::vector<float> own(job.what == "staged" ? most / sizeof(float) : 0);
+  float* const data = job.what == "staged" ? own.data() : static_cast<float*>(comm.allocate(most));
+  for (const std::size_t bytes : job.bytes) {
+    if (job.what == "floor")
+      measure_floor(comm, job, data, bytes);
+    else
+      check_and_measure(comm, job, data, bytes);
+  }
+}
+
+void run_shm_rank(const Job& job, int rank, pid_t parent) {
   pin(rank, job.ranks);
   tutti::ShmOptions options;
   options.rank = rank;
   options.size = job.ranks;
   options.job = "allreduce-bench-" + std::to_string(parent);
   options.progress_thread = job.what == "thread";
-  const std::unique_ptr<Communicator> comm = tutti::make_shm_communicator(options);
-  const std::size_t most = *std::max_element(job.bytes.begin(), job.bytes.end());
-  // The same memory in all cases but one; "staged" must not lie in shared memory.
-  std::vector<float> own(job.what == "staged" ? most / sizeof(float) : 0);
-  float* const data = job.what == "staged" ? own.data() : static_cast<float*>(comm->allocate(most));
-  for (const std::size_t bytes : job.bytes) {
-    if (job.what == "floor")
-      measure_floor(*comm, job, data, bytes);
-    else
-      check_and_measure(*comm, job, data, bytes);
-  }
+  run_rank(job, *tutti::make_shm_communicator(options));
+}
+
+int run_mpi_rank(const Job& job) {
+  tutti::MpiOptions options;
+  options.rank = tutti::start_mpi().rank;
+  options.progress_thread = false;
+  run_rank(job, *tutti::make_mpi_communicator(options));
+  return 0;
 }
 
 }  // namespace
@@ -179,16 +192,17 @@ int main(int argc, char** argv) {
 #ifndef NDEBUG
   std::fprintf(stderr, "allreduce_bench: WARNING: this is a debug build, its times mean nothing\n");
 #endif
-  if (argc < 5) fail("usage: allreduce_bench shm|staged|thread|floor RANKS BUDGET_S BYTES...");
+  if (argc < 5) fail("usage: allreduce_bench shm|staged|thread|floor|mpi RANKS BUDGET_S BYTES...");
   Job job{argv[1], std::atoi(argv[2]), std::atof(argv[3]), {}};
   for (int i = 4; i < argc; ++i) job.bytes.push_back(std::strtoull(argv[i], nullptr, 10));
+  if (job.what == "mpi") return run_mpi_rank(job);
   const pid_t parent = getpid();
   std::vector<pid_t> children;
   for (int rank = 0; rank < job.ranks; ++rank) {
     const pid_t pid = fork();
     if (pid == 0) {
       try {
-        run_rank(job, rank, parent);
+        run_shm_rank(job, rank, parent);
       } catch (const std::exception& error) {
         fail(error.what());
       }

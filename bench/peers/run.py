@@ -8,6 +8,7 @@ Two lines of the table are the same contender twice: how far they differ is how 
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import platform
@@ -47,12 +48,13 @@ def run_pytorch(args, ranks):
     return json.loads(run(command, args, extra).splitlines()[-1])["samples_per_s"], command
 
 
-def run_tutti(args, ranks):
+def run_tutti(args, ranks, transport="shm"):
     with tempfile.TemporaryDirectory() as folder:
         summary = os.path.join(folder, "summary.json")
         command = [*args.tutti.split(), "train", "--model", "mnist-cnn", "--data", "mnist", "--ranks", str(ranks),
                    "--threads", str(args.threads), "--batch", str(args.batch), "--optimizer", "sgd", "--momentum",
-                   "0.9", "--lr", "0.01", "--steps", str(args.warmup + args.steps), "--no-eval", "--summary", summary]
+                   "0.9", "--lr", "0.01", "--steps", str(args.warmup + args.steps), "--no-eval", "--device", args.device,
+                   "--transport", transport, "--runs", folder, "--summary", summary]
         run(command, args)
         with open(summary) as file:
             return json.load(file)["samples_per_s"], command
@@ -83,6 +85,7 @@ def cpu_name():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", default="1,2", help="rank counts to compare at (default 1,2)")
+    parser.add_argument("--transports", default="shm", help="of Tutti, with more than one rank: shm,mpi")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=100, help="timed steps per run")
     parser.add_argument("--warmup", type=int, default=10)
@@ -104,7 +107,9 @@ def main():
     contenders = {}
     for ranks in map(int, args.ranks.split(",")):
         pytorch = "PyTorch" if ranks == 1 else "PyTorch DDP"
-        contenders[("tutti", ranks)] = ("Tutti", run_tutti)
+        for transport in args.transports.split(",") if ranks > 1 else ["shm"]:
+            contenders[("tutti " + transport, ranks)] = (
+                "Tutti" if ranks == 1 else f"Tutti, {transport}", functools.partial(run_tutti, transport=transport))
         contenders[("pytorch", ranks)] = (pytorch, run_pytorch)
         contenders[("pytorch again", ranks)] = (pytorch + " (again)", run_pytorch)
     keys = list(contenders)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -133,7 +134,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       .add_option("--ranks", arguments.ranks,
                   "processes that train together; unset: one per core (8 at most), or per GPU")
       ->group("Ranks");
-  command.add_option("--threads", arguments.threads, "threads per rank; unset: cores / ranks")->group("Ranks");
+  command.add_option("--threads", arguments.threads, "threads per rank; unset: OMP_NUM_THREADS, or cores / ranks")->group("Ranks");
   arguments.strategy.add_to(command, "Ranks");
   command
       .add_option("--wire", options.engine.wire,
@@ -241,6 +242,13 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       "Everything measured is in runs/NAME/records.jsonl, the weights in runs/NAME/model.safetensors.");
 }
 
+/// What OMP_NUM_THREADS says, or else a rank's share of the cores.
+int default_threads(int share) {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  const int wanted = text == nullptr ? 0 : std::atoi(text);
+  return wanted > 0 ? wanted : std::max(1, share);
+}
+
 int default_ranks(const TrainOptions& options, int cores) {
   if (options.device != "cpu" && torch::cuda::is_available()) return static_cast<int>(torch::cuda::device_count());
   return std::min(cores, 8);
@@ -310,7 +318,7 @@ int run(TrainArguments& arguments, const CLI::App& command) {
                     : arguments.ranks != -1 ? arguments.ranks
                                             : default_ranks(options, cores);
   const int local_ranks = is_launched ? std::max(1, env.local_size - (env.nodes == 1 ? servers : 0)) : ranks;
-  options.threads = arguments.threads != -1 ? arguments.threads : std::max(1, cores / local_ranks);
+  options.threads = arguments.threads != -1 ? arguments.threads : default_threads(cores / local_ranks);
   check_options(options);
   if (servers > 0 && !find_strategy(options.engine.strategy).uses_servers)
     throw UsageError("--servers {}: strategy {} uses none; those that do end in -ps", servers, options.engine.strategy);

@@ -82,6 +82,9 @@ std::map<std::string, std::string> node_environment(const Cluster& cluster, bool
       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
       {"OMPI_MCA_rmaps_base_mapping_policy", by_node ? "node" : "slot"},
       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+      // All nodes share the machine's cores: threads that wait for each other for want of one are far slower than none.
+      {"OMP_NUM_THREADS", "1"},
+      {"OPENBLAS_NUM_THREADS", "1"},
   };
 }
 

@@ -33,6 +33,9 @@ std::string transport_of(const TrainOptions& options, const LaunchEnv& env) {
   return env.nodes == 1 && env.local_size == env.size ? "shm" : "mpi";
 }
 
+/// MPI's own time-out, which knows who is missing, comes a little before the engine's.
+std::chrono::milliseconds mpi_timeout(const TrainOptions& options) { return options.engine.comm_timeout * 9 / 10; }
+
 ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env) {
   return {env.job,
           env.size,
@@ -40,7 +43,7 @@ ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env)
           options.ranks_per_node,
           link_limit(options),
           transport_of(options, env),
-          options.engine.comm_timeout};
+          mpi_timeout(options)};
 }
 
 std::unique_ptr<Communicator> connect_shm(const LaunchEnv& env) {
@@ -67,7 +70,7 @@ std::unique_ptr<Communicator> connect_mpi(const TrainOptions& options, const Lau
         world.size, env.launcher == "srun" ? ", or add --mpi=pmix to srun" : "");
   std::vector<int> ranks(static_cast<std::size_t>(env.size));
   std::iota(ranks.begin(), ranks.end(), 0);
-  return make_mpi_communicator({"ranks", env.rank, ranks, options.engine.comm_timeout, false});
+  return make_mpi_communicator({"ranks", env.rank, ranks, mpi_timeout(options), false});
 }
 
 }  // namespace

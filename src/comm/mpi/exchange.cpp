@@ -9,9 +9,12 @@ namespace {
 constexpr int kReduce = 0, kGather = 1;  // phases
 
 // Long enough that a message's own cost does not count, short enough that chunks overlap in a message of a megabyte.
-constexpr std::size_t kChunkBytes = 256 * 1024;
-// Chunks under way between two ranks, each way.
-constexpr std::size_t kWindow = 3;
+constexpr std::size_t kChunkBytes = 128 * 1024;
+// Chunks that a rank has under way to others. Few: more would only queue up in the network, where ranks that send to
+// the same one at the same time push each other's packets out.
+constexpr std::size_t kSendsUnderWay = 4;
+// Chunks that are expected from each other rank.
+constexpr std::size_t kWindow = 4;
 
 class Exchange : public Collective {
  public:
@@ -20,10 +23,12 @@ class Exchange : public Collective {
         slices_(std::move(slices)),
         me_(traffic.rank),
         unit_(bytes_of(slices_.type)),
-        reduces_(call.kind != CallKind::all_gather),
-        gathers_(call.kind != CallKind::reduce_scatter),
+        reduces_(traffic.size() > 1 && call.kind != CallKind::all_gather),
+        gathers_(traffic.size() > 1 && call.kind != CallKind::reduce_scatter),
         chunk_(chunk_elements(traffic.size())),
-        peers_(static_cast<std::size_t>(traffic.size())) {}
+        peers_(static_cast<std::size_t>(traffic.size())) {
+    for (int r = 0; r < traffic.size(); ++r) most_chunks_ = std::max(most_chunks_, chunks(r));
+  }
 
   void start() override {
     const std::size_t own = chunks(me_);
@@ -64,8 +69,18 @@ class Exchange : public Collective {
     std::size_t may_gather = 0;  // chunks of its slice whose own parts have left, so that sums may come in their place
     std::size_t gathered = 0;    // chunks of its slice that are expected or have come
     std::size_t gather_under_way = 0;
-    std::size_t sums_sent = 0;  // chunks of the own slice that were sent to it, or are on their way
-    std::size_t sums_under_way = 0;
+  };
+
+  /// What goes out next: chunk after chunk, each to the rank after this one first, so that at any time most ranks send
+  /// to different ones.
+  struct Turn {
+    std::size_t chunk = 0;
+    int distance = 1;
+    void advance(int ranks) {
+      if (++distance < ranks) return;
+      distance = 1;
+      ++chunk;
+    }
   };
 
   std::size_t chunk_elements(int ranks) const {
@@ -104,17 +119,15 @@ class Exchange : public Collective {
 
   void on_complete(const Requests::Entry& entry) {
     Peer& other = peer(entry.peer);
+    if (!entry.is_receive) --sends_under_way_;
     if (entry.phase == kReduce && entry.is_receive) {
       ++arrived_[entry.chunk % arrived_.size()];
     } else if (entry.phase == kReduce) {
-      --other.parts_under_way;
       // In order: MPI may report them in another.
       left_.insert({entry.peer, entry.chunk});
       while (left_.erase({entry.peer, other.may_gather}) > 0) ++other.may_gather;
     } else if (entry.is_receive) {
       --other.gather_under_way;
-    } else {
-      --other.sums_under_way;
     }
   }
 
@@ -124,28 +137,43 @@ class Exchange : public Collective {
       add_up(finished_++);
       if (expected_ < chunks(me_)) expect_parts();
     }
-    for_each_peer([&](int to) {
-      Peer& other = peer(to);
-      while (reduces_ && other.parts_under_way < kWindow && other.parts_sent < chunks(to)) {
-        const std::size_t chunk = other.parts_sent++;
-        ++other.parts_under_way;
-        requests_.send(traffic_.group.collectives, tag(me_, to, kReduce), place(to, chunk), elements(to, chunk) * unit_,
-                       {to, false, kReduce, chunk});
-      }
-      if (!gathers_) return;
-      while (other.sums_under_way < kWindow && other.sums_sent < finished_) {
-        const std::size_t chunk = other.sums_sent++;
-        ++other.sums_under_way;
-        requests_.send(traffic_.group.collectives, tag(me_, to, kGather), place(me_, chunk),
-                       elements(me_, chunk) * unit_, {to, false, kGather, chunk});
-      }
-      while (other.gather_under_way < kWindow && other.gathered < std::min(other.may_gather, chunks(to))) {
+    while (sends_under_way_ < kSendsUnderWay && (send_sum() || send_part())) ++sends_under_way_;
+    if (!gathers_) return;
+    for_each_peer([&](int from) {
+      Peer& other = peer(from);
+      while (other.gather_under_way < kWindow && other.gathered < std::min(other.may_gather, chunks(from))) {
         const std::size_t chunk = other.gathered++;
         ++other.gather_under_way;
-        requests_.receive(traffic_.group.collectives, tag(to, me_, kGather), place(to, chunk),
-                          elements(to, chunk) * unit_, {to, true, kGather, chunk});
+        requests_.receive(traffic_.group.collectives, tag(from, me_, kGather), place(from, chunk),
+                          elements(from, chunk) * unit_, {from, true, kGather, chunk});
       }
     });
+  }
+
+  /// The next chunk of the own slice, to the next rank; false if none is ready.
+  bool send_sum() {
+    if (!gathers_ || sum_turn_.chunk >= finished_) return false;
+    send(sum_turn_, kGather, me_);
+    sum_turn_.advance(traffic_.size());
+    return true;
+  }
+
+  /// The next rank's next chunk of its slice, as this rank has it; false if all have gone.
+  bool send_part() {
+    for (; reduces_ && part_turn_.chunk < most_chunks_; part_turn_.advance(traffic_.size())) {
+      const int to = (me_ + part_turn_.distance) % traffic_.size();
+      if (part_turn_.chunk >= chunks(to)) continue;
+      send(part_turn_, kReduce, to);
+      part_turn_.advance(traffic_.size());
+      return true;
+    }
+    return false;
+  }
+
+  void send(const Turn& turn, int phase, int slice) {
+    const int to = (me_ + turn.distance) % traffic_.size();
+    requests_.send(traffic_.group.collectives, tag(me_, to, phase), place(slice, turn.chunk),
+                   elements(slice, turn.chunk) * unit_, {to, false, phase, turn.chunk});
   }
 
   void add_up(std::size_t chunk) {
@@ -156,12 +184,11 @@ class Exchange : public Collective {
 
   bool has_all() const {
     if (!requests_.empty() || finished_ < chunks(me_)) return false;
-    for (int r = 0; r < traffic_.size(); ++r) {
-      const Peer& other = peers_[static_cast<std::size_t>(r)];
-      if (r == me_) continue;
-      if (reduces_ && other.parts_sent < chunks(r)) return false;
-      if (gathers_ && (other.gathered < chunks(r) || other.sums_sent < chunks(me_))) return false;
-    }
+    if (reduces_ && part_turn_.chunk < most_chunks_) return false;
+    if (!gathers_) return true;
+    if (sum_turn_.chunk < chunks(me_)) return false;
+    for (int r = 0; r < traffic_.size(); ++r)
+      if (r != me_ && peers_[static_cast<std::size_t>(r)].gathered < chunks(r)) return false;
     return true;
   }
 
@@ -169,8 +196,11 @@ class Exchange : public Collective {
   int me_;
   std::size_t unit_;
   bool reduces_, gathers_;
-  std::size_t chunk_;  // elements
+  std::size_t chunk_;            // elements
+  std::size_t most_chunks_ = 0;  // of any slice
   std::vector<Peer> peers_;
+  Turn part_turn_, sum_turn_;
+  std::size_t sends_under_way_ = 0;
 
   // The own slice: chunks [0, finished_) are added up, [finished_, expected_) are arriving.
   std::size_t finished_ = 0, expected_ = 0;
