@@ -1,0 +1,209 @@
+// Training over MPI: on this machine, and on a cluster in a box, whose links are cut and nodes killed. Needs mpirun,
+// and for the box root and iproute2; skipped without.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "support/command.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kTutti = TUTTI_BINARY;
+
+bool has_program(const char* name) { return run_command(std::string("command -v ") + name).exit_code == 0; }
+
+class MpiTraining : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_program("mpirun")) GTEST_SKIP() << "needs mpirun (openmpi-bin)";
+    folder_ = fs::temp_directory_path() / ("tutti-mpi-test-" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) remove_tree(folder_);
+  }
+
+  /// A short run; the last words of `options` decide.
+  std::string train(const std::string& name, const std::string& options) const {
+    return kTutti + " train --steps 12 --batch 16 --no-eval --threads 1 --device cpu --trace-steps 0 --runs " +
+           folder_.string() + " --name " + name + " " + options;
+  }
+
+  nlohmann::json summary(const std::string& name) const {
+    std::ifstream file(folder_ / name / "records.jsonl");
+    nlohmann::json last;
+    for (std::string line; std::getline(file, line);) last = nlohmann::json::parse(line);
+    return last;
+  }
+
+  std::string weights(const std::string& name) const { return summary(name).value("weights_sha256", "(no summary)"); }
+
+  fs::path folder_;
+};
+
+TEST_F(MpiTraining, EveryStrategyEndsWithTheWeightsOfSharedMemory) {
+  const CommandResult reference = run_command(train("shm", "--ranks 2 --transport shm --strategy bsp"));
+  ASSERT_EQ(reference.exit_code, 0) << reference.output;
+  for (const char* strategy : {"bsp", "wfbp", "buckets", "mgwfbp", "bytescheduler", "dear", "zero1", "bsp-ps",
+                               "wfbp-ps", "bytescheduler-ps", "wfbp-ps --servers 1"}) {
+    const std::string name = "mpi-" + std::string(strategy).substr(0, 5) + std::to_string(std::string(strategy).size());
+    const CommandResult result =
+        run_command(train(name, std::string("--ranks 2 --transport mpi --strategy ") + strategy));
+    ASSERT_EQ(result.exit_code, 0) << strategy << ":\n" << result.output;
+    EXPECT_EQ(weights(name), weights("shm")) << strategy;
+    EXPECT_EQ(summary(name).at("transport"), "mpi");
+  }
+}
+
+TEST_F(MpiTraining, RanksThatDisagreeWithMpirunAreRefused) {
+  const CommandResult result =
+      run_command("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -np 2 " +
+                  train("odd", "--ranks 3 --transport mpi"));
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("--ranks 3 contradicts mpirun, which started 2 processes"));
+}
+
+TEST_F(MpiTraining, HostsThatCannotBeReadAreAUsageError) {
+  for (const char* hosts : {"a:0", ":2", "a:x", "a,,b"}) {
+    const CommandResult result = run_command(train("h", std::string("--hosts ") + hosts));
+    EXPECT_EQ(result.exit_code, 2) << hosts;
+    EXPECT_THAT(result.output, HasSubstr("does not read like HOST or HOST:RANKS")) << hosts;
+  }
+}
+
+TEST_F(MpiTraining, AKilledRankEndsTheJob) {
+  const auto start = Clock::now();
+  auto job = std::async(std::launch::async, [&] {
+    return run_command(train("dies", "--ranks 3 --transport mpi --steps 100000 --checkpoint-steps 5"));
+  });
+  while (!fs::exists(folder_ / "dies" / "checkpoints") && seconds_since(start) < 60)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // The second rank by its environment, among the processes of this run.
+  const CommandResult killed = run_command(
+      "for p in $(pgrep -f 'name dies'); do tr '\\0' '\\n' < /proc/$p/environ 2>/dev/null | "
+      "grep -q '^OMPI_COMM_WORLD_RANK=1$' && kill -9 $p && echo killed; done");
+  EXPECT_THAT(killed.output, HasSubstr("killed"));
+  const CommandResult result = job.get();
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("rank 1")) << "mpirun names the rank";
+}
+
+/// Four nodes of one rank each, over links of 1 Gbit.
+class BoxTraining : public MpiTraining {
+ protected:
+  void SetUp() override {
+    MpiTraining::SetUp();
+    if (IsSkipped()) return;
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    if (!has_program("ip")) GTEST_SKIP() << "needs iproute2";
+    cluster_ = "test" + std::to_string(getpid());
+    const CommandResult up = cluster("up", "--nodes 4 --network 1gbe");
+    ASSERT_EQ(up.exit_code, 0) << up.output;
+  }
+  void TearDown() override {
+    if (!cluster_.empty()) cluster("down", "");
+    MpiTraining::TearDown();
+  }
+
+  CommandResult cluster(const std::string& action, const std::string& words) const {
+    return run_command(kTutti + " cluster " + action + " --name " + cluster_ + " " + words);
+  }
+  CommandResult run_in_box(const std::string& command) const { return cluster("run", "-- " + command); }
+
+  /// A run of four nodes in the background.
+  std::future<CommandResult> start(const std::string& name, const std::string& options) const {
+    return std::async(std::launch::async,
+                      [=] { return run_in_box(train(name, "--hosts n0,n1,n2,n3 --checkpoint-steps 5 " + options)); });
+  }
+  /// True once a run that is under way has saved something.
+  bool has_saved(const std::string& name) const {
+    for (const auto begin = Clock::now(); seconds_since(begin) < 60;) {
+      const fs::path folder = folder_ / name / "checkpoints";
+      if (fs::exists(folder) && !fs::is_empty(folder)) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return false;
+  }
+
+  std::string cluster_;
+};
+
+TEST_F(BoxTraining, UnequalNodesTrainTogetherAndAreReportedEach) {
+  const CommandResult here = run_command(train("here", "--ranks 5 --transport shm"));
+  ASSERT_EQ(here.exit_code, 0) << here.output;
+  const CommandResult box = run_in_box(train("box", "--hosts n0:3,n1:2"));
+  ASSERT_EQ(box.exit_code, 0) << box.output;
+  EXPECT_EQ(weights("box"), weights("here"));
+  EXPECT_THAT(box.output, HasSubstr("Nodes: n0 (3), n1 (2)"));
+  EXPECT_THAT(box.output, HasSubstr("node n1: 2 ranks"));
+  EXPECT_EQ(summary("box").at("nodes").dump(), R"([{"host":"n0","ranks":[0,1,2]},{"host":"n1","ranks":[3,4]}])");
+}
+
+TEST_F(BoxTraining, ACutLinkEndsEveryRankAndNamesTheMissingOneAndTheTransfer) {
+  auto job = start("cut", "--steps 100000 --comm-timeout 4");
+  ASSERT_TRUE(has_saved("cut"));
+  ASSERT_EQ(cluster("cut", "n2").exit_code, 0);
+  // What mpirun itself does about a node it cannot reach is its own affair: the link comes back after the ranks have
+  // ended.
+  std::this_thread::sleep_for(std::chrono::seconds(8));
+  ASSERT_EQ(cluster("heal", "n2").exit_code, 0);
+  const CommandResult result = job.get();
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("has heard nothing from rank 2 of 4"));
+  EXPECT_THAT(result.output, HasSubstr("transfer"));
+}
+
+TEST_F(BoxTraining, ALinkThatComesBackInTimeLetsTrainingGoOn) {
+  auto job = start("heal", "--steps 60 --comm-timeout 60");
+  ASSERT_TRUE(has_saved("heal"));
+  ASSERT_EQ(cluster("cut", "n1").exit_code, 0);
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  ASSERT_EQ(cluster("heal", "n1").exit_code, 0);
+  const CommandResult result = job.get();
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(summary("heal").at("steps"), 60);
+}
+
+TEST_F(BoxTraining, AKilledNodeIsFollowedByARestartFromTheLastCheckpoint) {
+  auto job = start("kill", "--steps 200 --max-restarts 2");
+  ASSERT_TRUE(has_saved("kill"));
+  ASSERT_EQ(cluster("kill", "n3").exit_code, 0);
+  const CommandResult result = job.get();
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("restart 1 of 2, from the last checkpoint"));
+  EXPECT_THAT(result.output, HasSubstr("Resumed at step"));
+  EXPECT_EQ(summary("kill").at("steps"), 200);
+}
+
+TEST_F(MpiTraining, ASignalSavesACheckpointAndTheRunGoesOnFromIt) {
+  const std::string command =
+      train("stop", "--ranks 2 --steps 100000 --checkpoint-steps 50000 --auto-resume --log-every 10") +
+      " > log 2>&1 & pid=$!; until grep -q 'step [0-9]*0:' log; do sleep 0.05; done; kill -USR1 $pid; wait $pid; "
+      "code=$?; "
+      "cat log; exit $code";
+  for (const bool is_second : {false, true}) {
+    const fs::path script = folder_ / "stop.sh";
+    std::ofstream(script) << "cd " << folder_.string() << "\n" << command << "\n";
+    const CommandResult stopped = run_command("timeout 100 sh " + script.string());
+    EXPECT_EQ(stopped.exit_code, 85) << stopped.output;
+    EXPECT_THAT(stopped.output, HasSubstr("Stopped by a signal after saving step"));
+    EXPECT_EQ(stopped.output.find("Resumed at step") != std::string::npos, is_second) << stopped.output;
+  }
+}
+
+}  // namespace
+}  // namespace tutti
