@@ -125,7 +125,7 @@ down_after() {
 
 logs() {
   local file
-  for file in "$folder"/slurmctld.log "$folder"/*/slurmd.log "$folder"/munge/log; do
+  for file in "$folder"/slurmctld.log "$folder"/*/slurmd.log; do
     [[ -e $file ]] || continue
     printf -- '--- %s\n' "$file"
     tail -n 40 "$file"

@@ -134,8 +134,8 @@ class SlurmBox : public ::testing::Test {
   }
 
   std::string train_command(const std::string& options) const {
-    return "train --model mnist-cnn --train-size 400 --test-size 100 --batch 4 --no-eval --runs '" + folder_ +
-           "/runs' --name " + name_ + " " + options;
+    return "train --model mnist-cnn --train-size 400 --test-size 100 --batch 4 --threads 1 --no-eval --runs '" +
+           folder_ + "/runs' --name " + name_ + " " + options;
   }
 
   static bool wait_for(const std::function<bool()>& condition) {
@@ -221,9 +221,9 @@ TEST_F(SlurmBox, TrainsOnUnequalNodes) {
   expect_finished(12, "n0:3 n1:2");
 }
 
-const std::string kSteps = "--steps 100 --strategy bsp";
-// Of 50 ms at least: there is time to interrupt the run.
-const std::string kSlowSteps = kSteps + " --checkpoint-steps 10 --link-startup-us 50000";
+const std::string kSteps = "--steps 60 --strategy bsp";
+// Of 30 ms at least: there is time to interrupt the run.
+const std::string kSlowSteps = kSteps + " --checkpoint-steps 10 --link-startup-us 30000";
 
 TEST_F(SlurmBox, GoesOnAfterSlurmHasRequeuedTheJob) {
   submit("requeued", "--nodes 2 --ranks-per-node 1", kSlowSteps);
@@ -231,7 +231,7 @@ TEST_F(SlurmBox, GoesOnAfterSlurmHasRequeuedTheJob) {
   ASSERT_EQ(in_slurm("scontrol requeue " + job_).exit_code, 0);
   expect_completed();
   EXPECT_THAT(log(), AllOf(HasSubstr("start 2: 2 ranks on 2 nodes"), HasSubstr("Resumed at step ")));
-  expect_finished(100, "n0:1 n1:1");
+  expect_finished(60, "n0:1 n1:1");
   // All went on from the same place: the weights are those of two ranks that nobody has disturbed.
   const std::string weights = record("summary").at("weights_sha256");
   name_ = "undisturbed";
@@ -247,7 +247,7 @@ TEST_F(SlurmBox, SavesAndRequeuesItselfWhenItsTimeIsNearlyOver) {
   expect_completed();
   EXPECT_THAT(log(), AllOf(HasSubstr("has saved and goes back into the queue"),
                            HasSubstr("start 2: 2 ranks on 2 nodes"), HasSubstr("Resumed at step ")));
-  expect_finished(100, "n0:1 n1:1");
+  expect_finished(60, "n0:1 n1:1");
 }
 
 TEST_F(SlurmBox, StaysEndedWhenItIsCancelled) {
