@@ -90,21 +90,21 @@ class SlurmBox : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (!why_not().empty()) return;
-    folder_ = ::testing::TempDir() + "tutti_slurm_" + std::to_string(::getpid());
+    folder = ::testing::TempDir() + "tutti_slurm_" + std::to_string(::getpid());
     const CommandResult result = box("up", "3 2 2 2");
     ASSERT_EQ(result.exit_code, 0) << result.output;
-    fs::create_directory(folder_ + "/jobs");
+    fs::create_directory(folder + "/jobs");
   }
   static void TearDownTestSuite() {
-    if (folder_.empty() || !fs::exists(folder_)) return;
+    if (folder.empty() || !fs::exists(folder)) return;
     const CommandResult result = box("down");
     EXPECT_EQ(result.exit_code, 0) << result.output;
-    EXPECT_FALSE(fs::exists(folder_));
+    EXPECT_FALSE(fs::exists(folder));
   }
   void SetUp() override {
     const std::string reason = why_not();
     if (!reason.empty()) GTEST_SKIP() << reason;
-    ASSERT_TRUE(fs::exists(folder_ + "/jobs")) << "Slurm did not start";
+    ASSERT_TRUE(fs::exists(folder + "/jobs")) << "Slurm did not start";
   }
   void TearDown() override {
     if (!HasFailure() || name_.empty()) return;
@@ -115,7 +115,7 @@ class SlurmBox : public ::testing::Test {
 
   static CommandResult box(const std::string& action, const std::string& arguments = "") {
     return run_command("OWNER=" + std::to_string(::getpid()) +
-                       " CLUSTER_TOOL=" TUTTI_CLUSTER_TOOL " " TUTTI_SLURM_BOX " " + action + " '" + folder_ + "' " +
+                       " CLUSTER_TOOL=" TUTTI_CLUSTER_TOOL " " TUTTI_SLURM_BOX " " + action + " '" + folder + "' " +
                        arguments);
   }
   /// Runs a command where Slurm can be reached.
@@ -124,7 +124,7 @@ class SlurmBox : public ::testing::Test {
   /// Writes a job file with `tutti slurm` and gives it to sbatch.
   void submit(const std::string& name, const std::string& slurm, const std::string& train) {
     name_ = name;
-    const std::string file = folder_ + "/jobs/" + name + ".sh";
+    const std::string file = folder + "/jobs/" + name + ".sh";
     const CommandResult written =
         tutti("slurm " + slurm + " --log '" + log_file() + "' --output '" + file + "' -- " + train_command(train));
     ASSERT_EQ(written.exit_code, 0) << written.output;
@@ -135,7 +135,7 @@ class SlurmBox : public ::testing::Test {
 
   std::string train_command(const std::string& options) const {
     return "train --model mnist-cnn --train-size 400 --test-size 100 --batch 4 --threads 1 --no-eval --runs '" +
-           folder_ + "/runs' --name " + name_ + " " + options;
+           folder + "/runs' --name " + name_ + " " + options;
   }
 
   static bool wait_for(const std::function<bool()>& condition) {
@@ -162,15 +162,15 @@ class SlurmBox : public ::testing::Test {
   void wait_for_checkpoint() const {
     ASSERT_TRUE(wait_for([&] {
       std::error_code none;
-      return fs::directory_iterator(folder_ + "/runs/" + name_ + "/checkpoints", none) != fs::directory_iterator();
+      return fs::directory_iterator(folder + "/runs/" + name_ + "/checkpoints", none) != fs::directory_iterator();
     }));
   }
 
-  std::string log_file() const { return folder_ + "/jobs/" + name_ + ".log"; }
+  std::string log_file() const { return folder + "/jobs/" + name_ + ".log"; }
   std::string log() const { return fs::exists(log_file()) ? read_file(log_file()) : "(none)\n"; }
   /// The run's last record of a kind.
   json record(const std::string& kind) const {
-    std::istringstream lines(read_file(folder_ + "/runs/" + name_ + "/records.jsonl"));
+    std::istringstream lines(read_file(folder + "/runs/" + name_ + "/records.jsonl"));
     json found;
     for (std::string line; std::getline(lines, line);) {
       json record = json::parse(line);
@@ -195,7 +195,7 @@ class SlurmBox : public ::testing::Test {
     EXPECT_EQ(record("run").at("launcher"), "srun");
   }
 
-  static inline std::string folder_;
+  static inline std::string folder;
   std::string name_;
   std::string job_;
 };
