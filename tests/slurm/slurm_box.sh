@@ -63,14 +63,17 @@ SelectTypeParameters=CR_CPU
 SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
 ReturnToService=2
-KillWait=10
+# What a job of the partition 'urgent' needs it takes from those of 'all', which wait in the queue until it is done.
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 CONF
   for cpus in "$@"; do
     mkdir -p "$folder/n$node/spool" "$folder/n$node/tmp"
     printf 'NodeName=n%d CPUs=%d State=UNKNOWN\n' "$node" "$cpus" >>"$folder/slurm.conf"
     node=$((node + 1))
   done
-  printf 'PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n' >>"$folder/slurm.conf"
+  printf 'PartitionName=%s Nodes=ALL PriorityTier=%d Default=%s MaxTime=INFINITE State=UP\n' \
+    all 1 YES urgent 2 NO >>"$folder/slurm.conf"
   printf 'CgroupPlugin=cgroup/v1\n' >"$folder/cgroup.conf"
 }
 

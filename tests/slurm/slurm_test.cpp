@@ -139,7 +139,7 @@ class SlurmBox : public ::testing::Test {
   }
 
   static bool wait_for(const std::function<bool()>& condition) {
-    for (const auto start = Clock::now(); seconds_since(start) < 180;) {
+    for (const auto start = Clock::now(); seconds_since(start) < 240;) {
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -238,6 +238,18 @@ TEST_F(SlurmBox, GoesOnAfterSlurmHasRequeuedTheJob) {
   const CommandResult result = tutti(train_command(kSteps + " --ranks 2"));
   ASSERT_EQ(result.exit_code, 0) << result.output;
   EXPECT_EQ(record("summary").at("weights_sha256"), weights);
+}
+
+TEST_F(SlurmBox, GoesOnAfterAnotherJobHasTakenItsNodes) {
+  submit("preempted", "--nodes 2 --ranks-per-node 1", kSlowSteps);
+  wait_for_checkpoint();
+  const CommandResult urgent =
+      in_slurm("sbatch --partition=urgent --nodes=4 --exclusive --output=/dev/null --wrap=true");
+  ASSERT_EQ(urgent.exit_code, 0) << urgent.output;
+  expect_completed();
+  EXPECT_THAT(log(), AllOf(HasSubstr("DUE TO PREEMPTION"), HasSubstr("start 2: 2 ranks on 2 nodes"),
+                           HasSubstr("Resumed at step ")));
+  expect_finished(60, "n0:1 n1:1");
 }
 
 TEST_F(SlurmBox, SavesAndRequeuesItselfWhenItsTimeIsNearlyOver) {
