@@ -17,7 +17,7 @@ constexpr long kSignalEarly = 60;
 constexpr int kMostSignalSeconds = 65535;  // Slurm's own limit
 constexpr int kCheckpointMinutes = 10;
 // From the first rank that ends to the end of those that did not notice.
-constexpr int kWaitForOthers = 60;
+constexpr int kWaitForOthers = 30;
 
 using Words = std::vector<std::string>;
 

@@ -60,7 +60,7 @@ TEST(SlurmFile, AsksForNothingThatWasNotSaid) {
   EXPECT_THAT(slurm_file(job), AllOf(HasSubstr("#SBATCH --time=1:30:00\n"), HasSubstr("#SBATCH --partition=gpu\n"),
                                      HasSubstr("#SBATCH --gpus-per-node=4\n"), HasSubstr("#SBATCH --cpus-per-task=2\n"),
                                      HasSubstr("#SBATCH --account=lab\n#SBATCH --exclusive\n"),
-                                     HasSubstr("srun --mpi=pmix --wait=60 --cpus-per-task=2 ")));
+                                     HasSubstr("srun --mpi=pmix --wait=30 --cpus-per-task=2 ")));
 }
 
 TEST(SlurmFile, HasAllOfSbatchsOptionsBeforeTheFirstCommand) {
@@ -129,7 +129,7 @@ TEST(SlurmFile, RunsTheCommandAsItWasGiven) {
   const std::string output = run_file(train_job({"--name", "it's $HOME", "--steps", "5"}), 0);
   EXPECT_THAT(output,
               AllOf(HasSubstr("Job 7, start 1: 6 ranks on 2 nodes: n[0-1]\n"),
-                    HasSubstr("<--mpi=pmix><--wait=60></opt/tutti><train><--model><mnist-cnn><--name><it's $HOME>"
+                    HasSubstr("<--mpi=pmix><--wait=30></opt/tutti><train><--model><mnist-cnn><--name><it's $HOME>"
                               "<--steps><5><--checkpoint-minutes><10><--auto-resume>"),
                     HasSubstr("=0\n"), Not(HasSubstr("scontrol"))));
   EXPECT_THAT(run_file(train_job(), 0), HasSubstr("<--name><tutti-7>"));
