@@ -18,6 +18,7 @@
 #include "cli/option_names.h"
 #include "cli/plan_command.h"
 #include "cli/recipe.h"
+#include "cli/slurm_command.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
 
@@ -82,6 +83,7 @@ int run(int argc, char** argv) {
   commands["data"] = add_data_command(program);
   commands["cluster"] = add_cluster_command(program);
   commands["plan"] = add_plan_command(program);
+  commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);
     std::vector<std::string> words(argv + 1, argv + argc);

@@ -1,22 +1,46 @@
 #include "train/stop_signal.h"
 
+#include <pthread.h>
+
 #include <csignal>
+#include <initializer_list>
 
 namespace tutti {
 namespace {
 
 volatile std::sig_atomic_t noted_signal = 0;
 
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
+  return set;
+}
+
 }  // namespace
 
+// Code that oneDNN makes at run time uses the stack pointer for other things: a handler that runs then writes its frame
+// into the heap. So the signals stay pending, and nothing runs when they come. Only threads that were there before the
+// call (OpenBLAS has some) can still take one, and those run no such code.
 void note_stop_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int number) { noted_signal = number; };
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGUSR1, &action, nullptr);
+  const sigset_t set = stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-int stop_signal() { return noted_signal; }
+int stop_signal() {
+  if (noted_signal != 0) return noted_signal;
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return 0;
+  for (const int number : {SIGTERM, SIGUSR1}) {
+    if (sigismember(&pending, number) == 1) return number;
+  }
+  return 0;
+}
 
 }  // namespace tutti
