@@ -23,6 +23,7 @@
 #include "cli/torch_facts.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
+#include "probe/check_report.h"
 
 namespace {
 
@@ -117,6 +118,8 @@ int main(int argc, char** argv) {
   tune_malloc();
   try {
     return run(argc, argv);
+  } catch (const RefusedByAll&) {
+    return kExitUsage;
   } catch (const Stopped&) {
     return kExitPeerFailed;
   } catch (const CommFailed& error) {

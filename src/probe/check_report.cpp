@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "comm/exchange.h"
 
@@ -110,7 +109,7 @@ void require_same_build(Communicator& comm, const TorchFacts& torch) {
   const std::vector<RankFacts> ranks = gather_facts(comm, own_build(torch));
   for (const Finding& finding : compare_builds(ranks)) {
     if (finding.severity != Severity::problem) continue;
-    if (comm.rank() != 0) throw Stopped("rank 0 refused to start");
+    if (comm.rank() != 0) throw RefusedByAll("rank 0 refused to start");
     throw UsageError("the {} `tutti check` shows all differences.", finding.text);
   }
 }

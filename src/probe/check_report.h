@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/communicator.h"
 #include "probe/checks.h"
 
@@ -34,8 +35,14 @@ CheckReport run_check(Communicator& comm, const CheckOptions& options);
 std::string describe(const CheckReport& report);
 nlohmann::json to_json(const CheckReport& report);
 
-/// Throws UsageError naming nodes and versions unless all ranks run the same program: on rank 0, elsewhere Stopped. A
-/// collective, cheap enough for every start.
+/// Rank 0 has said why nobody starts, and trying again would not help: to exit as it does.
+class RefusedByAll : public Stopped {
+ public:
+  using Stopped::Stopped;
+};
+
+/// Throws UsageError naming nodes and versions unless all ranks run the same program: on rank 0, elsewhere
+/// RefusedByAll. A collective, cheap enough for every start.
 void require_same_build(Communicator& comm, const TorchFacts& torch);
 
 }  // namespace tutti

@@ -12,13 +12,14 @@ namespace tutti {
 namespace {
 
 // Wall clocks further apart make logs and records of several nodes hard to lay side by side.
-constexpr double kClocksApart_s = 0.1;
+constexpr double kClocksApart = 0.1;              // seconds
 constexpr double kMuchSteal = 3, kMuchBusy = 25;  // percent
 constexpr int64_t kLittleDisk = int64_t{1} << 30, kLittleShm = int64_t{64} << 20;
 constexpr std::size_t kShownDigits = 12;
 
 std::vector<std::string> hosts_of(const std::vector<RankFacts>& ranks) {
   std::vector<std::string> hosts;
+  hosts.reserve(ranks.size());
   for (const RankFacts& facts : ranks) hosts.push_back(facts.host);
   return hosts;
 }
@@ -83,6 +84,7 @@ std::string line_of(const Finding& finding) { return fmt::format("{}: {}", name_
 
 std::string places(const std::vector<int>& ranks, const std::vector<RankFacts>& facts) {
   std::vector<std::string> hosts;
+  hosts.reserve(ranks.size());
   for (const int rank : ranks) hosts.push_back(facts[static_cast<std::size_t>(rank)].host);
   std::string text;
   for (const Node& node : group_by_host(hosts)) {
@@ -208,7 +210,7 @@ std::vector<Finding> judge_clocks(const std::vector<ClockOffset>& clocks, const 
   const double apart_s = clocks[last].wall_s - clocks[first].wall_s;
   const std::string text = fmt::format("{:.3f} ms apart at most (± {:.3f} ms)", apart_s * 1e3, uncertainty_s * 1e3);
   // Two estimates that are off by all they can be may look this far apart.
-  if (apart_s <= kClocksApart_s + 2 * uncertainty_s) return {{Severity::ok, "clocks", "clocks: " + text}};
+  if (apart_s <= kClocksApart + 2 * uncertainty_s) return {{Severity::ok, "clocks", "clocks: " + text}};
   return {{Severity::warning, "clocks",
            fmt::format("clocks: {}: {} is ahead of {}. Set them by NTP, or times in logs of several nodes mislead.",
                        text, places({static_cast<int>(last)}, ranks), places({static_cast<int>(first)}, ranks))}};

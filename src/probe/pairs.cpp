@@ -90,6 +90,7 @@ std::string gbps(double bytes_per_s) { return fmt::format("{:.3g} Gbit/s", bytes
 
 std::vector<double> figures_of(const std::vector<PairFigures>& pairs, double PairFigures::*figure) {
   std::vector<double> values;
+  values.reserve(pairs.size());
   for (const PairFigures& pair : pairs) values.push_back(pair.*figure);
   return values;
 }

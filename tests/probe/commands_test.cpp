@@ -149,6 +149,13 @@ TEST_F(MpiCommands, CheckGivesUpOnAProcessThatNeverStartsMpi) {
   EXPECT_THAT(result.output, HasSubstr("MPI has not started"));
 }
 
+TEST_F(MpiCommands, CheckNamesAProcessThatDoesNotAnswer) {
+  const CommandResult result = run_command("mpirun -np 2 " TUTTI_PROBE_TOOL
+                                           " check --transport mpi --timeout 1 : -np 1 " TUTTI_PROBE_TOOL " stay");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr(": rank 2 did not answer within 1 s"));
+}
+
 TEST_F(MpiCommands, ProbeMeasures) {
   const CommandResult result =
       tool("probe --ranks 3 --transport mpi --max-mb 0.25 --seconds 0.01 --ops all_reduce,send");

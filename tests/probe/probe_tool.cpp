@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -10,10 +12,17 @@
 #include "cli/launcher.h"
 #include "cli/probe_command.h"
 #include "comm/communicator.h"
+#include "comm/mpi/mpi.h"
 
-/// probe_tool check|probe …: as `tutti check|probe …`, without libtorch.
+/// probe_tool check|probe …: as `tutti check|probe …`, without libtorch. probe_tool stay: starts MPI and says nothing
+/// more, as a process does that hangs or cannot be reached.
 int main(int argc, char** argv) {
   using namespace tutti;
+  if (argc == 2 && argv[1] == std::string("stay")) {
+    start_mpi();
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    return 0;
+  }
   CLI::App program("tutti", "tutti");
   program.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as in src/cli/main.cpp
   const AskTorch no_torch = [](const std::string&) { return TorchFacts{}; };
