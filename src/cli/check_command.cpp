@@ -28,10 +28,8 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
   if (arguments.link_gbps < 0) throw UsageError("--link-gbps is {}: it must be 0 or more", arguments.link_gbps);
   const LaunchEnv env = read_launch_env();
   CheckOptions options;
-  // Before ranks are started, so that an unknown model is one message.
-  if (env.launcher.empty() || !arguments.model.empty()) options.torch = ask_torch(arguments.model);
+  options.torch = ask_torch(arguments.model);  // before ranks are started, so that an unknown model is one message
   if (const auto code = arguments.ranks.launch_unless_rank(env)) return *code;
-  options.torch = ask_torch(arguments.model);
   options.runs_folder = arguments.runs_folder;
   options.link_gbps = arguments.link_gbps;
   const auto start = Clock::now();

@@ -116,12 +116,19 @@ LinksReport measure(Communicator& comm, const ProbeArguments& arguments, ProbeOp
 }
 
 void show(const LinksReport& report, const ProbeArguments& arguments) {
-  for (const ProbedLevel& level : report.levels) fmt::print("{}\n", describe(level));
+  for (const ProbedLevel& level : report.levels)
+    if (!level.ops.empty()) fmt::print("{}\n", describe(level));
   for (const SlowLink& slow : find_slow_links(report.pairs, report.nodes, arguments.link_gbps * 1e9 / 8))
     fmt::print("warning: {}\n", slow.text);
   if (report.steal > 3)
     fmt::print("warning: {:.0f} % of the time went to other virtual machines (steal): figures are too low\n",
                report.steal);
+  for (const Node& node : report.nodes) {
+    const double busy = report.ranks[static_cast<std::size_t>(node.ranks[0])].busy;
+    if (busy > 25)
+      fmt::print("warning: others used {:.0f} % of the cores of {} before this began: figures are too low\n", busy,
+                 node.host);
+  }
   if (std::string(report.ranks.at(0).build_type) == "Debug") fmt::print("warning: this is a debug build\n");
   write_file_atomically(arguments.links_file, to_json(report).dump(1) + "\n");
   fmt::print("{:.0f} s; all figures are in {}\n", report.seconds, arguments.links_file);
@@ -141,7 +148,9 @@ int run(const ProbeArguments& arguments, const AskTorch& ask_torch) {
   if (env.size < 2)
     throw UsageError("one rank has nobody to talk to: --ranks 2, --hosts a:2,b:2, or mpirun -np 2 tutti probe");
   const std::unique_ptr<Communicator> comm = arguments.ranks.connect(env);
-  RankFacts mine = own_facts(ask_torch(""), ".");
+  const TorchFacts torch = ask_torch("");
+  comm->barrier()->wait();  // all look at the machine while all sleep
+  RankFacts mine = own_facts(torch, ".");
   if (std::string(comm->name()) == "mpi") mine.mpi = start_mpi().library;
   const LinksReport report = measure(*comm, arguments, options, env.job, std::move(mine));
   if (comm->rank() == 0) show(report, arguments);

@@ -26,10 +26,11 @@ std::vector<ProbedLevel> levels_to_probe(const std::vector<Node>& nodes, const s
 
 /// Measures a level: its ranks connect anew, or take `comm` where they are all; the others wait. `job` names the job on
 /// this machine. A collective; the figures are equal on all ranks. `options.progress` is called on the level's first.
-void probe_level(Communicator& comm, const std::string& job, ProbedLevel& level, const ProbeOptions& options);
+/// Messages from rank to rank are not measured among all.
+void probe_level(Communicator& comm, const std::string& job, ProbedLevel& level, ProbeOptions options);
 
-/// Fills in what two ranks of each level can exchange: `link_gbps` where it is not 0, else the figures of `send`. A
-/// ring over all ranks is as fast as its link between nodes.
+/// Fills in what two ranks of each level can exchange: `link_gbps` where it is not 0, else what `send` reached with the
+/// largest message. A ring over all ranks is as fast as its link between nodes.
 void set_link_bandwidths(std::vector<ProbedLevel>& levels, double link_gbps);
 
 /// What an operation over a ring of such links takes at least: factor · n / B; 0 when B is unknown.
