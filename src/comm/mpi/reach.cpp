@@ -92,6 +92,7 @@ void reach_all_processes(std::chrono::milliseconds timeout) {
     if (seconds_since(start) > limit_s) {
       session.give_up();
       std::vector<int> missing;
+      missing.reserve(open.size());
       for (const Greeting* greeting : open) missing.push_back(greeting->process);
       throw CommFailed(
           "rank {} of {} on {}: rank{} {} did not answer within {:g} s. Check that these run, and that no firewall "
