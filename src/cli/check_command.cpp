@@ -33,7 +33,15 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
   options.runs_folder = arguments.runs_folder;
   options.link_gbps = arguments.link_gbps;
   const auto start = Clock::now();
-  const std::unique_ptr<Communicator> comm = arguments.ranks.connect(env);
+  std::unique_ptr<Communicator> comm;
+  try {
+    comm = arguments.ranks.connect(env);
+  } catch (const CommFailed& error) {
+    // Whoever sees it says so: rank 0 may be the one that is missing.
+    fmt::print("{}\n", line_of({Severity::problem, "ranks", error.what()}));
+    std::fflush(stdout);
+    return 1;
+  }
   options.connect_s = seconds_since(start);
   if (transport_of(arguments.ranks.transport, env) == "mpi") options.mpi = start_mpi().library;
   const CheckReport report = run_check(*comm, options);
