@@ -1,5 +1,6 @@
 #include "cli/torch_facts.h"
 
+#include <fmt/format.h>
 #include <torch/version.h>
 
 #include "cli/gpu_names.h"
