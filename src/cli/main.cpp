@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "cli/check_command.h"
 #include "cli/cluster_command.h"
 #include "cli/data_command.h"
 #include "cli/explain_command.h"
@@ -17,10 +18,13 @@
 #include "cli/models_command.h"
 #include "cli/option_names.h"
 #include "cli/plan_command.h"
+#include "cli/probe_command.h"
 #include "cli/recipe.h"
 #include "cli/slurm_command.h"
+#include "cli/torch_facts.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
+#include "probe/check_report.h"
 
 namespace {
 
@@ -82,6 +86,8 @@ int run(int argc, char** argv) {
   commands["explain"] = add_explain_command(program);
   commands["data"] = add_data_command(program);
   commands["cluster"] = add_cluster_command(program);
+  commands["check"] = add_check_command(program, ask_torch);
+  commands["probe"] = add_probe_command(program, ask_torch);
   commands["plan"] = add_plan_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
@@ -114,6 +120,8 @@ int main(int argc, char** argv) {
   tune_malloc();
   try {
     return run(argc, argv);
+  } catch (const RefusedByAll&) {
+    return kExitUsage;
   } catch (const Stopped&) {
     return kExitPeerFailed;
   } catch (const CommFailed& error) {

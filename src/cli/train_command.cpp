@@ -1,19 +1,18 @@
 #include "cli/train_command.h"
 
-#include <sched.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/launcher.h"
 #include "cli/mpirun.h"
 #include "cli/option_names.h"
+#include "cli/rank_arguments.h"
 #include "cli/recipe.h"
 #include "cli/strategy_arguments.h"
 #include "comm/launch_env.h"
@@ -26,12 +25,6 @@ namespace tutti {
 namespace {
 
 constexpr int kMostRanks = 64;
-
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 struct TrainArguments {
   TrainOptions options;
@@ -252,15 +245,6 @@ int default_threads(int share) {
 int default_ranks(const TrainOptions& options, int cores) {
   if (options.device != "cpu" && torch::cuda::is_available()) return static_cast<int>(torch::cuda::device_count());
   return std::min(cores, 8);
-}
-
-/// This program and its arguments, with a path that holds from anywhere.
-std::vector<std::string> own_command_line() {
-  std::vector<std::string> words;
-  std::ifstream command_line("/proc/self/cmdline");
-  for (std::string argument; std::getline(command_line, argument, '\0');) words.push_back(argument);
-  words.at(0) = std::filesystem::read_symlink("/proc/self/exe").string();
-  return words;
 }
 
 int launch_with_restarts(LaunchOptions launch, const TrainArguments& arguments) {

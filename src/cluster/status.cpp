@@ -9,12 +9,10 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "cluster/holder.h"
 #include "cluster/process.h"
 #include "cluster/processes.h"
@@ -98,28 +96,6 @@ void measure(const Cluster& cluster, std::vector<NodeStatus>& statuses, double s
     if (statuses[i].state == "up" && next.state == "up")
       statuses[i].goodput_to_next = goodput(statuses[i].node, next.node, seconds);
   }
-}
-
-CpuTimes parse_cpu_times(const std::string& proc_stat) {
-  std::istringstream line(proc_stat);
-  std::string cpu;
-  line >> cpu;
-  CpuTimes times;
-  double value = 0;
-  for (int field = 0; field < 8 && line >> value; ++field) {  // user nice system idle iowait irq softirq steal
-    times.all += value;
-    if (field == 3 || field == 4) times.idle += value;
-    if (field == 7) times.steal = value;
-  }
-  return times;
-}
-
-CpuTimes read_cpu_times() { return parse_cpu_times(read_file("/proc/stat")); }
-
-MachineLoad load_between(const CpuTimes& begin, const CpuTimes& end) {
-  const double all = end.all - begin.all;
-  if (all <= 0) return {};
-  return {100 * (end.steal - begin.steal) / all, 100 * (end.idle - begin.idle) / all};
 }
 
 std::string describe(const Network& network) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_times.h"
 #include "cluster/node_links.h"
 #include "cluster/state.h"
 
@@ -22,19 +23,6 @@ std::vector<NodeStatus> node_statuses(const Cluster& cluster);
 /// Sends with iperf3 from each node to the next (the last one to the first), one at a time, for so many seconds, and
 /// fills in goodput_to_next. Throws Error when iperf3 is not there; skips nodes that are not up.
 void measure(const Cluster& cluster, std::vector<NodeStatus>& statuses, double seconds);
-
-/// The share of time that the machine under this virtual one gave to others, and how much was idle, in percent.
-struct MachineLoad {
-  double steal = 0;
-  double idle = 0;
-};
-/// One moment's counters; see /proc/stat.
-struct CpuTimes {
-  double steal = 0, idle = 0, all = 0;
-};
-CpuTimes parse_cpu_times(const std::string& proc_stat);
-CpuTimes read_cpu_times();
-MachineLoad load_between(const CpuTimes& begin, const CpuTimes& end);
 
 /// What `tutti cluster status` prints.
 std::string status_text(const Cluster& cluster, const std::vector<NodeStatus>& statuses, const MachineLoad& load);

@@ -3,17 +3,14 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <torch/cuda.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
-#include "comm/mpi/mpi.h"
-#include "comm/shm/shm.h"
 
 namespace tutti {
 
@@ -27,12 +24,6 @@ bool needs_servers(const TrainOptions& options, int ranks) {
   return ranks > 1 && find_strategy(options.engine.strategy).uses_servers;
 }
 
-/// What `auto` stands for.
-std::string transport_of(const TrainOptions& options, const LaunchEnv& env) {
-  if (options.transport != "auto") return options.transport;
-  return env.nodes == 1 && env.local_size == env.size ? "shm" : "mpi";
-}
-
 /// MPI's own time-out, which knows who is missing, comes a little before the engine's.
 std::chrono::milliseconds mpi_timeout(const TrainOptions& options) { return options.engine.comm_timeout * 9 / 10; }
 
@@ -42,41 +33,18 @@ ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env)
           options.engine.strategy_options.servers,
           options.ranks_per_node,
           link_limit(options),
-          transport_of(options, env),
+          transport_of(options.transport, env),
           mpi_timeout(options)};
-}
-
-std::unique_ptr<Communicator> connect_shm(const LaunchEnv& env) {
-  if (env.nodes > 1 || env.local_size != env.size)
-    throw UsageError(
-        "transport shm joins ranks of one machine, but this job has {} nodes: use --transport mpi, or start it on one",
-        env.nodes);
-  ShmOptions shm;
-  shm.rank = env.rank;
-  shm.size = env.size;
-  shm.job = env.job;
-  shm.progress_thread = false;  // the engine has a communication thread of its own
-  return make_shm_communicator(shm);
-}
-
-std::unique_ptr<Communicator> connect_mpi(const TrainOptions& options, const LaunchEnv& env) {
-  const MpiWorld world = start_mpi();
-  const int processes = env.size + options.engine.strategy_options.servers;
-  if (world.size != processes || world.rank != env.rank)
-    throw UsageError(
-        "{} says that this is rank {} of {}, MPI ({}) that it is {} of {}: start Tutti with the mpirun of "
-        "the MPI it was built with{}",
-        env.launcher.empty() ? "the environment" : env.launcher, env.rank, processes, world.library, world.rank,
-        world.size, env.launcher == "srun" ? ", or add --mpi=pmix to srun" : "");
-  std::vector<int> ranks(static_cast<std::size_t>(env.size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return make_mpi_communicator({"ranks", env.rank, ranks, mpi_timeout(options), false});
 }
 
 }  // namespace
 
 std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
-  auto comm = transport_of(options, env) == "mpi" ? connect_mpi(options, env) : connect_shm(env);
+  ConnectOptions how;
+  how.transport = options.transport;
+  how.servers = options.engine.strategy_options.servers;
+  how.timeout = mpi_timeout(options);
+  auto comm = connect_ranks(how, env);  // no progress thread: the engine has a communication thread of its own
   if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
   return limit_links(std::move(comm), link_limit(options));
 }
@@ -108,19 +76,6 @@ void set_compute_threads(int threads) {
   // OpenBLAS has threads of its own, which torch does not know about; no other BLAS has this function.
   if (void* const function = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
     reinterpret_cast<void (*)(int)>(function)(threads);
-}
-
-std::vector<Node> find_nodes(Communicator& comm) {
-  char name[256] = {};
-  ::gethostname(name, sizeof(name) - 1);
-  const auto hosts = gather_texts(comm, name);
-  std::vector<Node> nodes;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    auto known = std::find_if(nodes.begin(), nodes.end(), [&](const Node& node) { return node.host == hosts[rank]; });
-    if (known == nodes.end()) known = nodes.insert(nodes.end(), {hosts[rank], {}});
-    known->ranks.push_back(static_cast<int>(rank));
-  }
-  return nodes;
 }
 
 void together(Communicator& comm, const std::function<void()>& work) {

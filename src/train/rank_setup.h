@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "comm/launch_env.h"
+#include "comm/nodes.h"
 #include "comm/ps/servers.h"
 #include "train/options.h"
 
@@ -23,15 +24,6 @@ std::unique_ptr<Servers> connect_servers(const TrainOptions& options, const Laun
 /// The last processes of a job that has parameter servers of their own are those; true when this was one of them and
 /// has served until the ranks ended. Otherwise `env` speaks of the ranks alone from now on.
 bool serve_if_server(const TrainOptions& options, LaunchEnv& env);
-
-/// A machine of the job.
-struct Node {
-  std::string host;
-  std::vector<int> ranks;
-};
-
-/// The machines by their host names, in the order of their first ranks. A collective.
-std::vector<Node> find_nodes(Communicator& comm);
 
 /// `wanted` is auto, cpu or cuda; ranks share GPUs when there are more of them.
 torch::Device choose_device(const std::string& wanted, int local_rank);

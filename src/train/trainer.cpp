@@ -4,6 +4,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
+#include <torch/version.h>
 
 #include <ctime>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "model/model.h"
+#include "probe/check_report.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
 #include "train/checkpoint.h"
@@ -610,6 +612,12 @@ int train(const TrainOptions& options, const LaunchEnv& env) {
   if (serve_if_server(options, ranks)) return 0;
   const std::unique_ptr<Communicator> comm = connect(options, ranks);
   try {
+    // Only there can ranks have come from different files.
+    if (comm->name() == std::string("mpi")) {
+      TorchFacts torch;
+      torch.libtorch = TORCH_VERSION;
+      require_same_build(*comm, torch);
+    }
     const std::unique_ptr<Servers> servers = connect_servers(options, ranks);
     TrainOptions connected = options;
     if (servers) connected.engine.servers = &servers->push_pull();

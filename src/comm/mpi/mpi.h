@@ -38,6 +38,10 @@ struct MpiWorld {
 /// Starts MPI, once per process; it ends with the process.
 MpiWorld start_mpi();
 
+/// Starts MPI and exchanges a word with every other process of the job. Throws CommFailed naming those that did not
+/// answer in time. Where MPI itself does not start, because a process never came, this one says so and ends.
+void reach_all_processes(std::chrono::milliseconds timeout);
+
 bool built_with_mpi();
 
 }  // namespace tutti

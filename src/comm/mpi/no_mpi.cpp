@@ -12,6 +12,7 @@ namespace {
 
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions&) { refuse(); }
 MpiWorld start_mpi() { refuse(); }
+void reach_all_processes(std::chrono::milliseconds) { refuse(); }
 bool built_with_mpi() { return false; }
 
 }  // namespace tutti

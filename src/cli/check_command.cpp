@@ -1,0 +1,82 @@
+#include "cli/check_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/rank_arguments.h"
+#include "comm/connect.h"
+#include "comm/mpi/mpi.h"
+#include "probe/check_report.h"
+
+namespace tutti {
+namespace {
+
+struct CheckArguments {
+  RankArguments ranks;
+  std::string model, json_file;
+  std::string runs_folder = "runs";
+  double link_gbps = 0;
+};
+
+int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
+  if (arguments.link_gbps < 0) throw UsageError("--link-gbps is {}: it must be 0 or more", arguments.link_gbps);
+  const LaunchEnv env = read_launch_env();
+  CheckOptions options;
+  options.torch = ask_torch(arguments.model);  // before ranks are started, so that an unknown model is one message
+  if (const auto code = arguments.ranks.launch_unless_rank(env)) return *code;
+  options.runs_folder = arguments.runs_folder;
+  options.link_gbps = arguments.link_gbps;
+  const auto start = Clock::now();
+  std::unique_ptr<Communicator> comm;
+  try {
+    comm = arguments.ranks.connect(env);
+  } catch (const CommFailed& error) {
+    // Whoever sees it says so: rank 0 may be the one that is missing.
+    fmt::print("{}\n", line_of({Severity::problem, "ranks", error.what()}));
+    std::fflush(stdout);
+    return 1;
+  }
+  options.connect_s = seconds_since(start);
+  if (transport_of(arguments.ranks.transport, env) == "mpi") options.mpi = start_mpi().library;
+  const CheckReport report = run_check(*comm, options);
+  if (comm->rank() == 0) {
+    fmt::print("{}", describe(report));
+    std::fflush(stdout);
+    if (!arguments.json_file.empty()) write_file_atomically(arguments.json_file, to_json(report).dump(1) + "\n");
+  }
+  comm->barrier()->wait();  // nobody leaves while others still need them
+  return has_problem(report.findings) ? 1 : 0;
+}
+
+}  // namespace
+
+std::function<int()> add_check_command(CLI::App& program, AskTorch ask_torch) {
+  auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* command = program.add_subcommand("check", "look at ranks, machines and links before training, in seconds");
+  command->add_option("--model", arguments->model, "also compare this model's parameters; `tutti models` lists them");
+  command
+      ->add_option("--link-gbps", arguments->link_gbps,
+                   "what links between nodes should carry; 0: compare them with each other, which takes three nodes")
+      ->capture_default_str();
+  command->add_option("--runs", arguments->runs_folder, "folder that holds the runs: is there room?")
+      ->capture_default_str();
+  command->add_option("--json", arguments->json_file, "write all that was seen to this file");
+  arguments->ranks.add_to(*command);
+  command->footer(
+      "Started as the training will be:\n"
+      "  tutti check --ranks 2                       this machine\n"
+      "  tutti check --hosts node1:2,node2:2         several, by mpirun\n"
+      "  mpirun -np 4 --hostfile hosts tutti check   the same by hand; also under srun\n"
+      "A table by node, then a line for each finding. ok: as it should be. warning: costs time or comfort, such as a\n"
+      "link under half of what is usual. problem: training cannot be trusted, such as another binary on one node.\n"
+      "Exit code: 0 without problems, 1 with one, 2 for what cannot be meant.");
+  return [arguments, ask = std::move(ask_torch)] { return run(*arguments, ask); };
+}
+
+}  // namespace tutti

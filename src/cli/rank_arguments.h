@@ -1,0 +1,37 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/launch_env.h"
+
+namespace tutti {
+
+/// This program and its arguments, with a path that holds from anywhere.
+std::vector<std::string> own_command_line();
+
+/// Cores that this process may use.
+int available_cores();
+
+/// The ranks of a command that is not training: the same command under mpirun, under srun, with --hosts, or alone.
+struct RankArguments {
+  int ranks = -1;  // -1: not given
+  std::string hosts;
+  std::string transport = "auto";
+  double timeout_s = 20;
+
+  void add_to(CLI::App& command);
+
+  /// Starts the ranks unless a launcher already has, and returns their exit code; nothing when this process is a rank
+  /// and has to go on as `env`. Throws UsageError for what cannot be meant.
+  std::optional<int> launch_unless_rank(const LaunchEnv& env) const;
+
+  /// Joins the others. Throws CommFailed naming those that do not come in time.
+  std::unique_ptr<Communicator> connect(const LaunchEnv& env) const;
+};
+
+}  // namespace tutti

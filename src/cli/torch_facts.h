@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "probe/facts.h"
+
+namespace tutti {
+
+/// What the libtorch of this program says of itself and of GPUs, and the parameters of a model unless its name is "".
+/// Throws UsageError for an unknown one.
+TorchFacts ask_torch(const std::string& model);
+
+}  // namespace tutti

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "comm/launch_env.h"
+
+namespace tutti {
+
+struct ConnectOptions {
+  std::string transport = "auto";  // shm, mpi, or auto: shm where it can
+  int servers = 0;                 // processes of the job that come after its ranks and are none of them
+  /// How long a wait goes without any news before it gives up; 0: for ever. mpi only.
+  std::chrono::milliseconds timeout{0};
+  /// How long to wait for all ranks to come at the start. shm only; for mpi see reach_all_processes().
+  std::chrono::milliseconds connect_timeout{60'000};
+};
+
+/// What `auto` stands for in this job.
+std::string transport_of(const std::string& wanted, const LaunchEnv& env);
+
+/// Joins the other ranks of the job, as one that makes progress inside wait(). Throws UsageError when the transport
+/// cannot.
+std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env);
+
+}  // namespace tutti

@@ -1,0 +1,106 @@
+#include <unistd.h>
+
+#include <condition_variable>
+#include <thread>
+
+#include "base/clock.h"
+#include "comm/mpi/mpi.h"
+#include "comm/mpi/session.h"
+#include "comm/nodes.h"
+
+namespace tutti {
+namespace {
+
+constexpr int kTag = 32750;  // above those that Session::join uses
+
+/// Ends this process unless it is destroyed in time: for calls that cannot be interrupted.
+class Deadline {
+ public:
+  Deadline(std::chrono::milliseconds timeout, std::string text)
+      : text_(std::move(text)), thread_([this, timeout] { run(timeout); }) {}
+  ~Deadline() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_met_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  void run(std::chrono::milliseconds timeout) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, timeout, [this] { return is_met_; })) return;
+    const std::string line = "tutti: " + text_ + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    ::_exit(1);
+  }
+
+  std::string text_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_met_ = false;  // guarded by mutex_
+  std::thread thread_;   // last: starts once the state it uses exists
+};
+
+std::string join_numbers(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+/// A word to and from one other process. Never freed when it stays unanswered: MPI may still write to it.
+struct Greeting {
+  int process = 0, sent = 0, received = 0;
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
+
+}  // namespace
+
+void reach_all_processes(std::chrono::milliseconds timeout) {
+  const auto start = Clock::now();
+  const double limit_s = std::chrono::duration<double>(timeout).count();
+  const Deadline deadline(timeout * 2, fmt::format("MPI has not started on {} after {:g} s: a process of the job has "
+                                                   "not come. Those that have come say so; look after the others.",
+                                                   this_host(), 2 * limit_s));
+  mpi::Session& session = mpi::Session::get();
+  std::vector<Greeting*> open;
+  for (int process = 0; process < session.size(); ++process) {
+    if (process == session.rank()) continue;
+    auto* const greeting = new Greeting();  // NOLINT(cppcoreguidelines-owning-memory): see there
+    greeting->process = process;
+    mpi::check(MPI_Irecv(&greeting->received, 1, MPI_INT, process, kTag, MPI_COMM_WORLD, &greeting->requests[0]),
+               "MPI_Irecv");
+    mpi::check(MPI_Isend(&greeting->sent, 1, MPI_INT, process, kTag, MPI_COMM_WORLD, &greeting->requests[1]),
+               "MPI_Isend");
+    open.push_back(greeting);
+  }
+  while (!open.empty()) {
+    for (std::size_t i = 0; i < open.size();) {
+      int is_done = 0;
+      mpi::check(MPI_Testall(2, open[i]->requests, &is_done, MPI_STATUSES_IGNORE), "MPI_Testall");
+      if (is_done != 0) {
+        delete open[i];  // NOLINT(cppcoreguidelines-owning-memory)
+        open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+    if (open.empty()) break;
+    if (seconds_since(start) > limit_s) {
+      session.give_up();
+      std::vector<int> missing;
+      missing.reserve(open.size());
+      for (const Greeting* greeting : open) missing.push_back(greeting->process);
+      throw CommFailed(
+          "rank {} of {} on {}: rank{} {} did not answer within {:g} s. Check that these run, and that no firewall "
+          "stands between the machines.",
+          session.rank(), session.size(), this_host(), missing.size() == 1 ? "" : "s", join_numbers(missing), limit_s);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace tutti
