@@ -9,6 +9,7 @@ namespace tutti::mpi {
 Control::Control(Group& group, int rank)
     : group_(group),
       rank_(rank),
+      has_answered_(static_cast<std::size_t>(group.size()), false),
       departures_(static_cast<std::size_t>(group.size())),
       calls_(static_cast<std::size_t>(group.size())),
       compared_(static_cast<std::size_t>(group.size()), 0) {
@@ -96,14 +97,20 @@ bool Control::advance() {
     int has_come = 0;
     check(MPI_Test(&receive_, &has_come, MPI_STATUS_IGNORE), "MPI_Test");
     if (has_come == 0) return moved;
-    take(arriving_);
+    moved |= take(arriving_);
     arriving_ = {};
     post_receive();
-    moved = true;
   }
 }
 
-void Control::take(const Message& message) {
+void Control::ask(const std::set<int>& ranks) {
+  has_answered_.assign(has_answered_.size(), false);
+  Message message;
+  message.kind = Message::kAsk;
+  for (const int rank : ranks) send(message, rank);
+}
+
+bool Control::take(const Message& message) {
   const auto from = static_cast<std::size_t>(message.from);
   switch (message.kind) {
     case Message::kCall:
@@ -116,7 +123,17 @@ void Control::take(const Message& message) {
     case Message::kLeave:
       departures_[from] = message.sent;
       break;
+    case Message::kAsk: {
+      Message answer;
+      answer.kind = Message::kAnswer;
+      send(answer, message.from);
+      return false;
+    }
+    case Message::kAnswer:
+      has_answered_[from] = true;
+      return false;
   }
+  return true;
 }
 
 void Control::compare_calls(int rank) {

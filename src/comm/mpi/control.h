@@ -3,6 +3,7 @@
 #include <deque>
 #include <list>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "comm/call.h"
@@ -11,7 +12,7 @@
 namespace tutti::mpi {
 
 /// What ranks tell each other beside the data: what they call (to rank 0, which compares), that the group is aborted,
-/// that they leave. Not thread-safe.
+/// that they leave; and, asked, that they are there. Not thread-safe.
 class Control {
  public:
   Control(Group& group, int rank);
@@ -25,10 +26,15 @@ class Control {
   /// To everybody, as the last thing; `sent[r]`: how many messages rank r was sent in all.
   void leave(const std::vector<uint64_t>& sent);
 
+  /// Asks ranks for a sign of life, which each gives whenever it waits for something itself.
+  void ask(const std::set<int>& ranks);
+  /// Has it answered since it was asked?
+  bool has_answered(int rank) const { return has_answered_[static_cast<std::size_t>(rank)]; }
+
   /// On rank 0: is every rank known to call the same as the n-th collective? Elsewhere true.
   bool is_agreed(uint64_t number) const { return rank_ != 0 || forgotten_ > number; }
 
-  /// Takes in what has come; true if that was anything.
+  /// Takes in what has come; true if that was any news: a question or an answer is none.
   bool advance();
 
   /// The text of an abort that has come, or of a difference that rank 0 has found.
@@ -39,7 +45,7 @@ class Control {
 
  private:
   struct Message {
-    enum Kind : int32_t { kCall, kAbort, kLeave } kind = kCall;
+    enum Kind : int32_t { kCall, kAbort, kLeave, kAsk, kAnswer } kind = kCall;
     int32_t from = 0;
     uint64_t sent = 0;
     Call call;
@@ -54,7 +60,7 @@ class Control {
   void post_receive();
   void send(const Message& message, int to);
   void send_to_all(const Message& message);
-  void take(const Message& message);
+  bool take(const Message& message);
   void compare_calls(int rank);
 
   Group& group_;
@@ -62,6 +68,7 @@ class Control {
   Message arriving_;
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::list<Sending> leaving_;  // a list: MPI keeps the addresses
+  std::vector<bool> has_answered_;
   std::vector<std::optional<uint64_t>> departures_;
   std::optional<std::string> failure_;
   // On rank 0: what each rank has called and was not yet compared. Its own calls are kept until all have been.

@@ -178,6 +178,7 @@ void Progress::run_thread() {
 void Progress::wait(const Pending& operation, const std::string& what) {
   Patience patience;
   auto last_news = Clock::now();
+  bool has_asked = false;
   uint64_t moves = 0;
   while (!operation.is_finished()) {
     bool moved = false;
@@ -191,6 +192,11 @@ void Progress::wait(const Pending& operation, const std::string& what) {
       if (moves_ != moves) {
         moves = moves_;
         last_news = Clock::now();
+        has_asked = false;
+      }
+      if (!has_asked && options_.timeout.count() > 0 && Clock::now() - last_news > options_.timeout / 2) {
+        traffic_.control.ask(awaited());
+        has_asked = true;
       }
     }
     if (moved) {
@@ -203,10 +209,17 @@ void Progress::wait(const Pending& operation, const std::string& what) {
   operation.rethrow();
 }
 
-std::string Progress::missing() const {
-  std::set<int> ranks = messages_.awaited();
+std::set<int> Progress::awaited() const {
   // The oldest collective is what holds up all others.
-  if (!queue_.empty()) ranks = queue_.front()->awaited();
+  return queue_.empty() ? messages_.awaited() : queue_.front()->awaited();
+}
+
+std::string Progress::missing() const {
+  // Those that wait like this rank have not stopped: they wait for the same ones.
+  std::set<int> ranks;
+  for (const int rank : awaited())
+    if (!traffic_.control.has_answered(rank)) ranks.insert(rank);
+  if (ranks.empty()) ranks = awaited();
   return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "), traffic_.size());
 }
 

@@ -43,6 +43,7 @@ class Progress {
   void fail_all(const std::string& text);
   void run_thread();
   void wake_thread();
+  std::set<int> awaited() const;
   std::string missing() const;
   void give_up(const Pending& operation, const std::string& what);
 
