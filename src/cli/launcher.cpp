@@ -312,7 +312,7 @@ std::vector<std::string> rank_environment(const LaunchOptions& options, int rank
     const std::string_view text = *variable;
     if (own.find(text.substr(0, text.find('='))) == own.end()) environment.emplace_back(text);
   }
-  for (const auto& [name, value] : own) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : own) environment.push_back(fmt::format("{}={}", name, value));
   return environment;
 }
 

@@ -127,7 +127,8 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       .add_option("--ranks", arguments.ranks,
                   "processes that train together; unset: one per core (8 at most), or per GPU")
       ->group("Ranks");
-  command.add_option("--threads", arguments.threads, "threads per rank; unset: OMP_NUM_THREADS, or cores / ranks")->group("Ranks");
+  command.add_option("--threads", arguments.threads, "threads per rank; unset: OMP_NUM_THREADS, or cores / ranks")
+      ->group("Ranks");
   arguments.strategy.add_to(command, "Ranks");
   command
       .add_option("--wire", options.engine.wire,

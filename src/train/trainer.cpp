@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <cmath>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,11 +22,13 @@
 #include "data/sampler.h"
 #include "model/model.h"
 #include "probe/check_report.h"
+#include "probe/clocks.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
 #include "train/checkpoint.h"
 #include "train/console.h"
 #include "train/evaluation.h"
+#include "train/node_report.h"
 #include "train/rank_setup.h"
 #include "train/rank_times.h"
 #include "train/records.h"
@@ -56,12 +59,6 @@ uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
 }
 
 /// One rank's training run.
-json describe_nodes(const std::vector<Node>& nodes) {
-  json all = json::array();
-  for (const Node& node : nodes) all.push_back({{"host", node.host}, {"ranks", node.ranks}});
-  return all;
-}
-
 class Trainer {
  public:
   Trainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm)
@@ -79,8 +76,6 @@ class Trainer {
   void save_if_due();
   void test();
   void report_epoch(const RankTimes& times, double loss, int64_t samples);
-  json report_nodes(const std::vector<json>& ranks);
-  std::string nodes_line() const;
   void finish();
   double learning_rate() const;
   bool saves_checkpoints() const { return options_.checkpoint_steps > 0 || options_.checkpoint_minutes > 0; }
@@ -244,7 +239,7 @@ bool Trainer::run() {
                             options_.engine.optimizer.name, device_.str(), options_.threads,
                             options_.threads == 1 ? "" : "s", options_.engine.strategy, comm_.name(), total_steps_,
                             run_folder_.string()));
-  if (nodes_.size() > 1) console_.line(nodes_line());
+  if (nodes_.size() > 1) console_.line(list_nodes(nodes_));
   if (resumed_) {
     console_.line(fmt::format("Resumed at step {} from {}", first_step_, resumed_->folder().string()));
     for (const auto& [key, value] : config_.items())
@@ -401,6 +396,10 @@ void Trainer::record_trace() {
   RankTrace mine;
   mine.compute = trace_->compute_events();
   mine.communication = trace_->communication_events();
+  // Ranks of one machine share a clock; those of others are brought to rank 0's.
+  if (nodes_.size() > 1)
+    mine.clock_offset_ns =
+        -std::llround(measure_clock_offsets(comm_)[static_cast<std::size_t>(comm_.rank())].steady_s * 1e9);
   std::vector<RankTrace> ranks;
   for (const json& rank : gather(mine)) ranks.push_back(rank.get<RankTrace>());
   if (!is_first_) return;
@@ -504,39 +503,11 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
     record.update(test_results(last_test_));
     record["test_s"] = largest(ranks, "test_s");
   }
-  if (nodes_.size() > 1) record["nodes"] = report_nodes(ranks);
-  records_.add("epoch", std::move(record));
-}
-
-json Trainer::report_nodes(const std::vector<json>& ranks) {
-  json all = json::array();
-  for (const Node& node : nodes_) {
-    int64_t samples = 0;
-    std::vector<json> own;
-    for (const int rank : node.ranks) {
-      own.push_back(ranks[static_cast<std::size_t>(rank)]);
-      samples += own.back().at("samples").get<int64_t>();
-    }
-    const double train_s = largest(own, "train_s"), exposed_s = largest(own, "comm_exposed_s");
-    const double rate = static_cast<double>(samples) / std::max(train_s, 1e-9);
-    console_.line(fmt::format("  node {}: {} rank{}, {:.1f} data/s, training {:.2f} s, communication {:.2f} s exposed",
-                              node.host, node.ranks.size(), node.ranks.size() == 1 ? "" : "s", rate, train_s,
-                              exposed_s));
-    all.push_back({{"host", node.host},
-                   {"ranks", node.ranks},
-                   {"samples", samples},
-                   {"data_per_s", rate},
-                   {"train_s", train_s},
-                   {"comm_exposed_s", exposed_s}});
+  if (nodes_.size() > 1) {
+    record["nodes"] = sum_up_by_node(nodes_, ranks);
+    for (const json& node : record["nodes"]) console_.line(node_line(node));
   }
-  return all;
-}
-
-std::string Trainer::nodes_line() const {
-  std::string text;
-  for (const Node& node : nodes_)
-    text += fmt::format("{}{} ({})", text.empty() ? "Nodes: " : ", ", node.host, node.ranks.size());
-  return text;
+  records_.add("epoch", std::move(record));
 }
 
 void Trainer::finish() {

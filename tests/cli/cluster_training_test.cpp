@@ -192,12 +192,12 @@ TEST_F(BoxTraining, AKilledNodeIsFollowedByARestartFromTheLastCheckpoint) {
 TEST_F(MpiTraining, ASignalSavesACheckpointAndTheRunGoesOnFromIt) {
   const std::string command =
       train("stop", "--ranks 2 --steps 100000 --checkpoint-steps 50000 --auto-resume --log-every 10") +
-      " > log 2>&1 & pid=$!; until grep -q 'step [0-9]*0:' log; do sleep 0.05; done; kill -USR1 $pid; wait $pid; "
+      " > log 2>&1 & pid=$!; until grep -qs 'step [0-9]*0:' log; do sleep 0.05; done; kill -USR1 $pid; wait $pid; "
       "code=$?; "
       "cat log; exit $code";
   for (const bool is_second : {false, true}) {
     const fs::path script = folder_ / "stop.sh";
-    std::ofstream(script) << "cd " << folder_.string() << "\n" << command << "\n";
+    std::ofstream(script) << "cd " << folder_.string() << "\nrm -f log\n" << command << "\n";
     const CommandResult stopped = run_command("timeout 100 sh " + script.string());
     EXPECT_EQ(stopped.exit_code, 85) << stopped.output;
     EXPECT_THAT(stopped.output, HasSubstr("Stopped by a signal after saving step"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <mutex>
 
 namespace tutti::mpi {
 
@@ -21,16 +22,19 @@ Control::~Control() {
     MPI_Cancel(&receive_);
     MPI_Wait(&receive_, MPI_STATUS_IGNORE);
   }
-  // Small messages leave at once; one that has not by now has nowhere to go, and MPI still knows its address.
-  auto* const rest = new std::list<Sending>;  // NOLINT(cppcoreguidelines-owning-memory)
+  // Small messages leave at once; one that has not by now has nowhere to go, and MPI still knows its address: it stays.
+  static std::mutex mutex;
+  static std::list<Sending> stranded;
   for (auto it = leaving_.begin(); it != leaving_.end();) {
     int is_done = 0;
     MPI_Test(&it->request, &is_done, MPI_STATUS_IGNORE);
     const auto next = std::next(it);
-    if (is_done == 0) rest->splice(rest->end(), leaving_, it);
+    if (is_done == 0) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      stranded.splice(stranded.end(), leaving_, it);
+    }
     it = next;
   }
-  if (rest->empty()) delete rest;  // NOLINT(cppcoreguidelines-owning-memory)
 }
 
 void Control::announce(const Call& call) {

@@ -178,6 +178,7 @@ class Exchange : public Collective {
 
   void add_up(std::size_t chunk) {
     std::vector<const void*> sources;
+    sources.reserve(peers_.size());
     for (int r = 0; r < traffic_.size(); ++r) sources.push_back(r == me_ ? place(me_, chunk) : stage(r, chunk));
     sum_arrays(slices_.type, {place(me_, chunk)}, sources, elements(me_, chunk));
   }
@@ -236,6 +237,7 @@ class SmallAllReduce : public Collective {
     if (!requests_.empty()) return moved;
     if (inout_.count > 0) {
       std::vector<const void*> sources;
+      sources.reserve(static_cast<std::size_t>(traffic_.size()));
       for (int r = 0; r < traffic_.size(); ++r) sources.push_back(part(r));
       sum_arrays(inout_.type, {inout_.data}, sources, inout_.count);
     }

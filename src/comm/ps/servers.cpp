@@ -27,6 +27,7 @@ std::unique_ptr<Communicator> join(const ServersOptions& options, const std::str
 std::unique_ptr<Communicator> join_group(const ServersOptions& options, int rank, bool moves_by_itself) {
   const ServerGroup shape = options.shape();
   std::vector<int> processes;
+  processes.reserve(static_cast<std::size_t>(shape.size()));
   for (int worker = 0; worker < shape.workers; ++worker) processes.push_back(worker * options.ranks_per_node);
   for (int server = 0; server < shape.servers; ++server)
     processes.push_back(shape.colocated ? processes[static_cast<std::size_t>(server)] : options.ranks + server);
