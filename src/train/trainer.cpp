@@ -396,10 +396,11 @@ void Trainer::record_trace() {
   RankTrace mine;
   mine.compute = trace_->compute_events();
   mine.communication = trace_->communication_events();
-  // Ranks of one machine share a clock; those of others are brought to rank 0's.
-  if (nodes_.size() > 1)
-    mine.clock_offset_ns =
-        -std::llround(measure_clock_offsets(comm_)[static_cast<std::size_t>(comm_.rank())].steady_s * 1e9);
+  if (nodes_.size() > 1) {
+    // Steady clocks of machines count from different times. An offset that may as well be none is none.
+    const ClockOffset offset = measure_clock_offsets(comm_)[static_cast<std::size_t>(comm_.rank())];
+    if (std::abs(offset.steady_s) > offset.uncertainty_s) mine.clock_offset_ns = -std::llround(offset.steady_s * 1e9);
+  }
   std::vector<RankTrace> ranks;
   for (const json& rank : gather(mine)) ranks.push_back(rank.get<RankTrace>());
   if (!is_first_) return;
