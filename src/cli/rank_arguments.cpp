@@ -56,7 +56,7 @@ std::optional<int> RankArguments::launch_unless_rank(const LaunchEnv& env) const
     throw UsageError("--ranks is {}: it must be from 1 to {}", ranks, kMostRanks);
   if (timeout_s <= 0) throw UsageError("--timeout is {}: it must be above 0", timeout_s);
   if (transport != "auto" && transport != "shm" && transport != "mpi")
-    throw UsageError("--transport is '{}': it must be auto, shm or mpi", transport);
+    throw UsageError("--transport is '{}': here it must be auto, shm or mpi", transport);
   if (!hosts.empty() && transport == "shm")
     throw UsageError("--hosts needs --transport mpi or auto: shm joins ranks of one machine");
   const bool is_launched = !env.launcher.empty();

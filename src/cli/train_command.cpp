@@ -153,8 +153,8 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->group("Ranks");
   command
       .add_option("--transport", options.transport,
-                  "what messages travel through: shm, shared memory of one machine; mpi, any network; auto: shm where "
-                  "it can")
+                  "what messages travel through: shm, shared memory of one machine; mpi, any network; nccl, between "
+                  "GPUs, one for each rank; auto: shm where it can, else mpi")
       ->capture_default_str()
       ->group("Ranks");
   command

@@ -72,6 +72,10 @@ class Communicator {
   /// A collective itself: every rank asks for the same size.
   virtual void* allocate(std::size_t bytes) = 0;
 
+  /// The CUDA stream on which collectives work on a GPU's memory, after what was queued there before; allocate() then
+  /// gives such memory. Null: host memory only.
+  virtual void* device_stream() const { return nullptr; }
+
   /// Makes pending and later waits on every rank throw CommFailed with this rank and `reason`. Any thread; safe to
   /// repeat.
   virtual void abort(const std::string& reason) noexcept = 0;

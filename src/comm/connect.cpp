@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "comm/exchange.h"
 #include "comm/mpi/mpi.h"
+#include "comm/nccl/nccl.h"
 #include "comm/shm/shm.h"
 
 namespace tutti {
@@ -38,6 +40,22 @@ std::unique_ptr<Communicator> connect_mpi(const ConnectOptions& options, const L
   return make_mpi_communicator({"ranks", env.rank, ranks, options.timeout, false});
 }
 
+std::unique_ptr<Communicator> connect_nccl(const ConnectOptions& options, const LaunchEnv& env) {
+  NcclOptions nccl;
+  nccl.rank = env.rank;
+  nccl.size = env.size;
+  nccl.device = options.device;
+  nccl.timeout = options.timeout;
+  nccl.share = options.share;
+  if (!nccl.share)
+    nccl.share = [&](const std::string& text) {
+      ConnectOptions others = options;
+      others.transport = "auto";
+      return broadcast_text(*connect_ranks(others, env), text);
+    };
+  return make_nccl_communicator(nccl);
+}
+
 }  // namespace
 
 std::string transport_of(const std::string& wanted, const LaunchEnv& env) {
@@ -46,7 +64,9 @@ std::string transport_of(const std::string& wanted, const LaunchEnv& env) {
 }
 
 std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env) {
-  return transport_of(options.transport, env) == "mpi" ? connect_mpi(options, env) : connect_shm(options, env);
+  const std::string transport = transport_of(options.transport, env);
+  if (transport == "nccl") return connect_nccl(options, env);
+  return transport == "mpi" ? connect_mpi(options, env) : connect_shm(options, env);
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -10,12 +11,15 @@
 namespace tutti {
 
 struct ConnectOptions {
-  std::string transport = "auto";  // shm, mpi, or auto: shm where it can
+  std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where it can, else mpi
   int servers = 0;                 // processes of the job that come after its ranks and are none of them
-  /// How long a wait goes without any news before it gives up; 0: for ever. mpi only.
+  /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
   std::chrono::milliseconds timeout{0};
   /// How long to wait for all ranks to come at the start. shm only; for mpi see reach_all_processes().
   std::chrono::milliseconds connect_timeout{60'000};
+  int device = 0;  // nccl: the GPU of this rank
+  /// nccl: gives every rank what rank 0 passes, so that they find each other. Empty: through what auto stands for.
+  std::function<std::string(const std::string& of_rank_0)> share = {};
 };
 
 /// What `auto` stands for in this job.

@@ -21,8 +21,11 @@ class CudaLink : public DeviceLink {
         gradients_(space.gradients().data_ptr<float>()),
         values_(space.values().data_ptr<float>()),
         gradient_there_(space.slots().size()),
-        copy_stream_(at::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())) {
-    if (comm.size() == 1) return;
+        takes_device_memory_(comm.device_stream() != nullptr),
+        copy_stream_(takes_device_memory_ ? at::cuda::getStreamFromExternal(
+                                                static_cast<cudaStream_t>(comm.device_stream()), device_.index())
+                                          : at::cuda::getStreamFromPool(/*isHighPriority=*/true, device_.index())) {
+    if (comm.size() == 1 || takes_device_memory_) return;
     const std::size_t bytes = static_cast<std::size_t>(space.elements()) * sizeof(float);
     staging_ = static_cast<float*>(comm.allocate(bytes));
     check(cudaHostRegister(staging_, bytes, cudaHostRegisterDefault), "pinning the staging memory");
@@ -49,15 +52,18 @@ class CudaLink : public DeviceLink {
   }
   Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) override {
     const Span span = host(buffer, begin, end);
+    if (takes_device_memory_) return span;
     check(cudaMemcpyAsync(span.data, device(buffer) + begin, span.bytes(), cudaMemcpyDeviceToHost, copy_stream_),
           "copying to the host");
     check(cudaStreamSynchronize(copy_stream_), "copying to the host");
     return span;
   }
-  Span host(FlatBuffer, int64_t begin, int64_t end) override {
-    return {staging_ + begin, static_cast<std::size_t>(end - begin), DataType::f32};
+  Span host(FlatBuffer buffer, int64_t begin, int64_t end) override {
+    return {(takes_device_memory_ ? device(buffer) : staging_) + begin, static_cast<std::size_t>(end - begin),
+            DataType::f32};
   }
   void deliver(FlatBuffer buffer, int64_t begin, int64_t end) override {
+    if (takes_device_memory_) return;
     const Span span = host(buffer, begin, end);
     check(cudaMemcpyAsync(device(buffer) + begin, span.data, span.bytes(), cudaMemcpyHostToDevice, copy_stream_),
           "copying to the device");
@@ -84,7 +90,8 @@ class CudaLink : public DeviceLink {
   float* staging_ = nullptr;  // the communicator's; one place for each element, so that slices can travel in any order
   std::vector<at::cuda::CUDAEvent> gradient_there_;
   at::cuda::CUDAEvent backward_done_, delivered_;
-  at::cuda::CUDAStream copy_stream_;
+  const bool takes_device_memory_;    // the communicator does: nothing is copied
+  at::cuda::CUDAStream copy_stream_;  // or the communicator's
   std::vector<at::cuda::CUDAEvent> marks_;
 };
 

@@ -13,7 +13,7 @@ enum class FlatBuffer { gradients, values };
 
 /// How flat buffers get from the device that computes them to the communicator and back, and how time passes there.
 /// On the CPU both are the same memory and everything here is trivial; a GPU's slices are staged through pinned memory
-/// on a stream of their own.
+/// on a stream of their own, unless the communicator takes device memory: then they stay where they are.
 class DeviceLink {
  public:
   virtual ~DeviceLink() = default;
@@ -34,9 +34,9 @@ class DeviceLink {
   /// Device work queued from now on starts after these slots' gradients are there; with `after_backward`, after the
   /// whole backward, since some of them may have got no gradient of their own.
   virtual void wait_for_gradients(std::size_t first_slot, std::size_t last_slot, bool after_backward) = 0;
-  /// The elements in host memory, for the communicator.
+  /// The elements in memory that the communicator takes.
   virtual Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
-  /// The host memory that fetch() would fill, as it is: what an earlier transfer left there.
+  /// The memory that fetch() would fill, as it is: what an earlier transfer left there.
   virtual Span host(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
   /// Takes what the communicator made of them back to the device.
   virtual void deliver(FlatBuffer buffer, int64_t begin, int64_t end) = 0;

@@ -8,11 +8,12 @@
 namespace tutti {
 namespace {
 
-torch::Tensor tensor_on(const Span& span) {
+torch::Tensor tensor_on(const Span& span, bool on_device) {
   const auto type = span.type == DataType::f32   ? torch::kFloat32
                     : span.type == DataType::f16 ? torch::kFloat16
                                                  : torch::kBFloat16;
-  return torch::from_blob(span.data, {static_cast<int64_t>(span.count)}, type);
+  const auto options = torch::TensorOptions(type).device(on_device ? torch::kCUDA : torch::kCPU);
+  return torch::from_blob(span.data, {static_cast<int64_t>(span.count)}, options);
 }
 
 }  // namespace
@@ -22,13 +23,16 @@ std::vector<std::string> wire_names() { return {"fp32", "fp16", "bf16", "topk", 
 bool is_compressed(const std::string& wire) { return wire == "topk" || wire == "sign"; }
 
 Wire::Wire(const std::string& name, int64_t longest, double ratio, Communicator& comm)
-    : ranks_(comm.size()), rank_(comm.rank()) {
+    : on_device_(comm.device_stream() != nullptr), ranks_(comm.size()), rank_(comm.rank()) {
   const auto names = wire_names();
   if (std::find(names.begin(), names.end(), name) == names.end())
     throw UsageError(unknown_name("wire format", name, names));
   if (name == "fp32") return;
   const auto elements = static_cast<std::size_t>(std::max<int64_t>(longest, 1));
   if (is_compressed(name)) {
+    if (on_device_)
+      throw UsageError("--wire {} is computed in host memory, and {} works in a GPU's: use --transport shm or mpi",
+                       name, comm.name());
     compressor_ = make_compressor(name, ratio);
     left_out_ = torch::zeros({static_cast<int64_t>(elements)});
     buffer_ = comm.allocate(static_cast<std::size_t>(ranks_) * compressor_->words(elements) * sizeof(float));
@@ -77,7 +81,7 @@ Span Wire::pack(Span gradients, int64_t begin) {
   // Each message has its own place, since several may be under way.
   const Span message{static_cast<std::byte*>(buffer_) + static_cast<std::size_t>(begin) * bytes_of(type_),
                      gradients.count, type_};
-  tensor_on(message).copy_(tensor_on(gradients));
+  tensor_on(message, on_device_).copy_(tensor_on(gradients, on_device_));
   return message;
 }
 
@@ -102,7 +106,7 @@ void Wire::unpack(Span message, Span gradients, int64_t begin) const {
       next += length;
     });
   } else if (type_ != DataType::f32) {
-    tensor_on(gradients).copy_(tensor_on(message));
+    tensor_on(gradients, on_device_).copy_(tensor_on(message, on_device_));
   }
 }
 

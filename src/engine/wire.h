@@ -49,6 +49,7 @@ class Wire {
 
   DataType type_ = DataType::f32;
   void* buffer_ = nullptr;  // the communicator's
+  bool on_device_ = false;  // messages lie in a GPU's memory, as the communicator wants them
   std::unique_ptr<Compressor> compressor_;
   int ranks_ = 1, rank_ = 0;
   std::vector<GradientSlot> slots_;

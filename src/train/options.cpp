@@ -28,7 +28,7 @@ void check_options(const TrainOptions& options) {
   check_name("schedule", options.schedule.name, schedule_names());
   check_name("device", options.device, {"auto", "cpu", "cuda"});
   check_name("precision", options.precision, {"fp32", "tf32", "bf16"});
-  check_name("transport", options.transport, {"auto", "shm", "mpi"});
+  check_name("transport", options.transport, {"auto", "shm", "mpi", "nccl"});
   check_name("wire format", options.engine.wire, wire_names());
   at_least("--servers", options.engine.strategy_options.servers, 0);
   at_least("--node-ranks", options.ranks_per_node, 1);

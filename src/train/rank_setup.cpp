@@ -5,12 +5,15 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
+#include "comm/nccl/nccl.h"
+#include "train/torchrun_store.h"
 
 namespace tutti {
 
@@ -24,8 +27,28 @@ bool needs_servers(const TrainOptions& options, int ranks) {
   return ranks > 1 && find_strategy(options.engine.strategy).uses_servers;
 }
 
-/// MPI's own time-out, which knows who is missing, comes a little before the engine's.
-std::chrono::milliseconds mpi_timeout(const TrainOptions& options) { return options.engine.comm_timeout * 9 / 10; }
+/// The transport's own time-out, which may know who is missing, comes a little before the engine's.
+std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
+  return options.engine.comm_timeout * 9 / 10;
+}
+
+/// The GPU that this rank has for itself.
+int own_gpu(const TrainOptions& options, const LaunchEnv& env) {
+  if (nccl_version().empty()) throw UsageError("--transport nccl: this build has no NCCL; use --transport shm or mpi");
+  const torch::Device device = choose_device(options.device, env.local_rank);
+  if (!device.is_cuda()) throw UsageError("--transport nccl needs a GPU for each rank: use --transport shm or mpi");
+  if (needs_servers(options, env.size))
+    throw UsageError("strategy {} adds up in its servers' host memory: use --transport shm or mpi",
+                     options.engine.strategy);
+  const int gpus = static_cast<int>(torch::cuda::device_count());
+  // NCCL_HOSTID lets NCCL take ranks of one machine for ranks of several, and then it lets them share a GPU.
+  if (env.local_size > gpus && std::getenv("NCCL_HOSTID") == nullptr)
+    throw UsageError(
+        "--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks: use --transport shm or mpi, "
+        "where ranks share GPUs, or start fewer ranks",
+        gpus, env.local_size);
+  return device.index();
+}
 
 ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env) {
   return {env.job,
@@ -34,16 +57,20 @@ ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env)
           options.ranks_per_node,
           link_limit(options),
           transport_of(options.transport, env),
-          mpi_timeout(options)};
+          transport_timeout(options)};
 }
 
 }  // namespace
 
 std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
   ConnectOptions how;
+  if (options.transport == "nccl") {
+    how.device = own_gpu(options, env);
+    if (env.launcher == "torchrun") how.share = share_through_torchrun(env.rank);
+  }
   how.transport = options.transport;
   how.servers = options.engine.strategy_options.servers;
-  how.timeout = mpi_timeout(options);
+  how.timeout = transport_timeout(options);
   auto comm = connect_ranks(how, env);  // no progress thread: the engine has a communication thread of its own
   if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
   return limit_links(std::move(comm), link_limit(options));

@@ -1,0 +1,10 @@
+#include "base/error.h"
+#include "train/torchrun_store.h"
+
+namespace tutti {
+
+std::function<std::string(const std::string&)> share_through_torchrun(int) {
+  throw UsageError("this build cannot meet through torchrun: start the ranks with mpirun, srun or --ranks");
+}
+
+}  // namespace tutti
