@@ -158,6 +158,10 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->capture_default_str()
       ->group("Ranks");
   command
+      .add_flag("--by-node", options.by_node,
+                "mpi: add up inside each node through shared memory, then send from one rank of each")
+      ->group("Ranks");
+  command
       .add_option(
           "--hosts", arguments.hosts,
           "HOST:RANKS,…: start ranks on these machines, by mpirun; Tutti and the data lie at the same places there")

@@ -76,6 +76,9 @@ class Communicator {
   /// gives such memory. Null: host memory only.
   virtual void* device_stream() const { return nullptr; }
 
+  /// How many ranks each node has, where collectives are made inside nodes first; empty where all ranks are alike.
+  virtual std::vector<int> node_ranks() const { return {}; }
+
   /// Makes pending and later waits on every rank throw CommFailed with this rank and `reason`. Any thread; safe to
   /// repeat.
   virtual void abort(const std::string& reason) noexcept = 0;

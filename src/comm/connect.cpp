@@ -1,12 +1,15 @@
 #include "comm/connect.h"
 
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "comm/exchange.h"
+#include "comm/hierarchical.h"
 #include "comm/mpi/mpi.h"
 #include "comm/nccl/nccl.h"
+#include "comm/nodes.h"
 #include "comm/shm/shm.h"
 
 namespace tutti {
@@ -40,6 +43,38 @@ std::unique_ptr<Communicator> connect_mpi(const ConnectOptions& options, const L
   return make_mpi_communicator({"ranks", env.rank, ranks, options.timeout, false});
 }
 
+/// The same ranks, in groups: each node's own, and one rank of each.
+std::unique_ptr<Communicator> group_by_node(std::unique_ptr<Communicator> all, const ConnectOptions& options,
+                                            const LaunchEnv& env) {
+  const std::vector<Node> nodes = find_nodes(*all);
+  NodeGroups groups;
+  std::vector<int> leaders;
+  std::size_t mine = 0;
+  for (const Node& node : nodes) {
+    if (node.ranks.back() - node.ranks.front() + 1 != static_cast<int>(node.ranks.size()))
+      throw UsageError(
+          "--by-node needs the ranks of a node to follow each other, but {} has {} from {} to {}: start them with "
+          "mpirun --map-by slot",
+          node.host, node.ranks.size(), node.ranks.front(), node.ranks.back());
+    if (env.rank >= node.ranks.front() && env.rank <= node.ranks.back()) mine = leaders.size();
+    leaders.push_back(node.ranks.front());
+    groups.node_ranks.push_back(static_cast<int>(node.ranks.size()));
+  }
+  if (leaders.size() == static_cast<std::size_t>(env.size)) return all;  // a rank on each node: nothing is inside
+  ShmOptions inside;
+  inside.rank = env.rank - leaders[mine];
+  inside.size = groups.node_ranks[mine];
+  inside.job = fmt::format("{}-by-node", env.job);
+  inside.connect_timeout = options.connect_timeout;
+  inside.progress_thread = false;
+  groups.inside = make_shm_communicator(inside);
+  if (env.rank == leaders[mine])
+    groups.leaders =
+        make_mpi_communicator({"leaders", static_cast<int>(mine), leaders, options.timeout, /*progress_thread=*/false});
+  groups.all = std::move(all);
+  return make_hierarchical_communicator(std::move(groups));
+}
+
 std::unique_ptr<Communicator> connect_nccl(const ConnectOptions& options, const LaunchEnv& env) {
   NcclOptions nccl;
   nccl.rank = env.rank;
@@ -66,7 +101,9 @@ std::string transport_of(const std::string& wanted, const LaunchEnv& env) {
 std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env) {
   const std::string transport = transport_of(options.transport, env);
   if (transport == "nccl") return connect_nccl(options, env);
-  return transport == "mpi" ? connect_mpi(options, env) : connect_shm(options, env);
+  if (transport != "mpi") return connect_shm(options, env);
+  auto all = connect_mpi(options, env);
+  return options.by_node ? group_by_node(std::move(all), options, env) : std::move(all);
 }
 
 }  // namespace tutti

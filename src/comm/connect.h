@@ -12,6 +12,7 @@ namespace tutti {
 
 struct ConnectOptions {
   std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where it can, else mpi
+  bool by_node = false;            // mpi: inside nodes by shared memory first, then one rank of each on the network
   int servers = 0;                 // processes of the job that come after its ranks and are none of them
   /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
   std::chrono::milliseconds timeout{0};

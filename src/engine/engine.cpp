@@ -313,7 +313,8 @@ void Engine::adopt_strategy() {
     const Profile profile = profiler_ ? profiler_->result() : space_.unmeasured_profile();
     StrategyOptions strategy_options = options_.strategy_options;
     if (options_.servers != nullptr) strategy_options.servers = options_.servers->servers();
-    const Plan plan = strategy.make_plan(profile, links_.value_or(Links{}), comm_.size(), strategy_options);
+    Plan plan = strategy.make_plan(profile, links_.value_or(Links{}), comm_.size(), strategy_options);
+    if (plan.servers == 0) plan.node_ranks = comm_.node_ranks();
     text = nlohmann::json({{"profile", profile}, {"plan", plan}}).dump();
   }
   // Rank 0's plan for everybody: ranks that planned for themselves could differ.

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -30,8 +31,8 @@ Value from_word(const nlohmann::json& text, std::initializer_list<Value> all) {
 auto fields(const Transfer& t) { return std::tie(t.name, t.operation, t.starts, t.after, t.begin, t.end, t.server); }
 auto fields(const GradientSlot& s) { return std::tie(s.name, s.parameter, s.begin, s.elements); }
 auto fields(const Plan& p) {
-  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.servers, p.under_way, p.elements, p.slots,
-                  p.transfers);
+  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.node_ranks, p.servers, p.under_way, p.elements,
+                  p.slots, p.transfers);
 }
 
 /// Throws unless the transfers among `plan`'s that `counts` tells apart cover the flat space exactly once.
@@ -140,7 +141,7 @@ void to_json(nlohmann::json& json, const Plan& plan) {
   json = {{"strategy", plan.strategy},     {"ranks", plan.ranks},
           {"barrier", word(plan.barrier)}, {"sharded_optimizer", plan.sharded_optimizer},
           {"servers", plan.servers},       {"under_way", plan.under_way},
-          {"elements", plan.elements}};
+          {"elements", plan.elements},     {"node_ranks", plan.node_ranks}};
   json["slots"] = nlohmann::json::array();
   for (const GradientSlot& slot : plan.slots)
     json["slots"].push_back(
@@ -162,6 +163,7 @@ void from_json(const nlohmann::json& json, Plan& plan) {
   json.at("ranks").get_to(plan.ranks);
   plan.barrier = from_word(json.at("barrier"), {Barrier::optimizer_step, Barrier::next_forward});
   json.at("sharded_optimizer").get_to(plan.sharded_optimizer);
+  plan.node_ranks = json.value("node_ranks", std::vector<int>());
   plan.servers = json.value("servers", 0);
   plan.under_way = json.value("under_way", 1);
   json.at("elements").get_to(plan.elements);
@@ -190,6 +192,9 @@ std::string describe(const Plan& plan) {
   if (plan.servers > 0)
     text += fmt::format("  through {} parameter server{}, up to {} transfers under way\n", plan.servers,
                         plan.servers == 1 ? "" : "s", plan.under_way);
+  if (!plan.node_ranks.empty())
+    text += fmt::format("  inside {} nodes of {} ranks first, then among one rank of each\n", plan.node_ranks.size(),
+                        fmt::join(plan.node_ranks, ", "));
   text += fmt::format("  {:>4}  {:<14}  {:>10}  {:<24}  {}\n", "#", "operation", "size", "starts", "gradients");
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer& transfer = plan.transfers[i];

@@ -65,6 +65,9 @@ struct Plan {
   /// Each rank keeps the optimizer's state of its share of every reduce_scatter alone, updates that, and all_gather
   /// carries the new parameters instead of the gradients.
   bool sharded_optimizer = false;
+  /// Ranks of each node, where every transfer is made inside the nodes first, then among one rank of each; empty: all
+  /// ranks are alike.
+  std::vector<int> node_ranks = {};
   int servers = 0;       // parameter servers that push_pulls are placed on
   int under_way = 1;     // transfers that may be under way at once
   int64_t elements = 0;  // length of the flat space, padding included

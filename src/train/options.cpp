@@ -29,6 +29,8 @@ void check_options(const TrainOptions& options) {
   check_name("device", options.device, {"auto", "cpu", "cuda"});
   check_name("precision", options.precision, {"fp32", "tf32", "bf16"});
   check_name("transport", options.transport, {"auto", "shm", "mpi", "nccl"});
+  if (options.by_node && (options.transport == "shm" || options.transport == "nccl"))
+    throw UsageError("--by-node joins nodes over MPI: use it with --transport mpi or auto, not {}", options.transport);
   check_name("wire format", options.engine.wire, wire_names());
   at_least("--servers", options.engine.strategy_options.servers, 0);
   at_least("--node-ranks", options.ranks_per_node, 1);
@@ -110,6 +112,7 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"wire", options.engine.wire},
           {"topk_ratio", options.engine.topk_ratio},
           {"transport", options.transport},
+          {"by_node", options.by_node},
           {"link_startup_us", options.link_startup_us},
           {"link_gbps", options.link_gbps},
           {"device", options.device},

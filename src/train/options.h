@@ -35,7 +35,8 @@ struct TrainOptions {
   std::string device = "auto";     // auto, cpu, cuda
   std::string precision = "fp32";  // fp32, tf32, bf16
   bool deterministic = false;      // cuda: only kernels that give the same bits every time
-  std::string transport = "auto";  // auto, shm, mpi
+  std::string transport = "auto";  // auto, shm, mpi, nccl
+  bool by_node = false;            // mpi: collectives inside nodes first
   int ranks_per_node = 1;          // that add up among themselves before one of them talks to parameter servers
   double link_startup_us = 0;      // with link_gbps: pretend slower links, for experiments
   double link_gbps = 0;            // 0: as fast as they are

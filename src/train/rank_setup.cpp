@@ -69,6 +69,7 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
     if (env.launcher == "torchrun") how.share = share_through_torchrun(env.rank);
   }
   how.transport = options.transport;
+  how.by_node = options.by_node;
   how.servers = options.engine.strategy_options.servers;
   how.timeout = transport_timeout(options);
   auto comm = connect_ranks(how, env);  // no progress thread: the engine has a communication thread of its own

@@ -153,6 +153,18 @@ TEST_F(BoxTraining, UnequalNodesTrainTogetherAndAreReportedEach) {
   EXPECT_EQ(summary("box").at("nodes").dump(), R"([{"host":"n0","ranks":[0,1,2]},{"host":"n1","ranks":[3,4]}])");
 }
 
+TEST_F(BoxTraining, SumsInsideNodesFirstAreTheSameUnderEveryStrategy) {
+  for (const char* strategy : {"bsp", "bytescheduler", "zero1"}) {
+    const CommandResult result =
+        run_in_box(train(strategy, std::string("--hosts n0:3,n1:2 --by-node --strategy ") + strategy));
+    ASSERT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_EQ(summary(strategy).at("transport"), "mpi by node");
+    EXPECT_EQ(weights(strategy), weights("bsp")) << strategy;
+  }
+  const CommandResult plan = run_command(kTutti + " plan " + (folder_ / "zero1").string());
+  EXPECT_THAT(plan.output, HasSubstr("inside 2 nodes of 3, 2 ranks first"));
+}
+
 TEST_F(BoxTraining, ACutLinkEndsEveryRankAndNamesTheMissingOneAndTheTransfer) {
   auto job = start("cut", "--steps 100000 --comm-timeout 4");
   ASSERT_TRUE(has_saved("cut"));
