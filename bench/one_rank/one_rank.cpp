@@ -60,14 +60,19 @@ void measure(const Arguments& arguments) {
   const auto comm = make_shm_communicator(alone);
 
   std::vector<Contender> contenders;
-  const auto plain = new_model();
-  torch::optim::SGD optimizer(plain->parameters(), torch::optim::SGDOptions(1e-3).momentum(0.9));
-  const auto plain_step = [&] {
-    optimizer.zero_grad();
-    plain->loss(batch).backward();
-    optimizer.step();
+  const auto add_plain = [&](const char* name) {
+    const auto model = new_model();
+    const auto optimizer =
+        std::make_shared<torch::optim::SGD>(model->parameters(), torch::optim::SGDOptions(1e-3).momentum(0.9));
+    contenders.push_back({name,
+                          [model, optimizer, &batch] {
+                            optimizer->zero_grad();
+                            model->loss(batch).backward();
+                            optimizer->step();
+                          },
+                          {}});
   };
-  contenders.push_back({"no Tutti", plain_step, {}});
+  add_plain("no Tutti");
   for (const std::string& strategy : strategy_names()) {
     if (find_strategy(strategy).uses_servers) continue;
     EngineOptions options;
@@ -83,7 +88,7 @@ void measure(const Arguments& arguments) {
                           },
                           {}});
   }
-  contenders.push_back({"no Tutti, again", plain_step, {}});
+  add_plain("no Tutti, again");
 
   for (int round = -1; round < arguments.rounds; ++round)
     for (std::size_t i = 0; i < contenders.size(); ++i) {

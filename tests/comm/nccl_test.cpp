@@ -179,10 +179,10 @@ TEST_P(NcclTest, SixteenBitFloatsAddUp) {
 TEST_P(NcclTest, AbortEndsAWaitWithItsReason) {
   if (GetParam() == 1) GTEST_SKIP() << "a lone rank waits for nobody";
   run([](Communicator& comm) {
-    comm.barrier()->wait();  // the first collective connects, and returns when all have called it
-    // The others never call it.
-    if (comm.rank() != 0) return std::this_thread::sleep_for(seconds(3));
     Floats data(comm, numbers(0, 1000), true);
+    comm.all_reduce_sum(data.span())->wait();  // the first of its kind connects, and returns when all have called it
+    // The others never call it again.
+    if (comm.rank() != 0) return std::this_thread::sleep_for(seconds(3));
     const auto work = comm.all_reduce_sum(data.span());
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -23,7 +23,7 @@ struct NcclOptions {
 /// collectives take it as it is; host memory goes through the device, so it is for what is small or rare.
 /// Other than the contract says, sums are made in an order that NCCL chooses, what ranks call is not compared, messages
 /// between two ranks must be received in the order sent whatever their tags, and abort() reaches the others as a
-/// connection that broke; the first collective connects, and its call returns when all ranks have made it.
+/// connection that broke; the first collective of a kind connects, and its call returns when all ranks have made it.
 /// Returns when all ranks have come. Throws UsageError where Tutti was built without NCCL.
 std::unique_ptr<Communicator> make_nccl_communicator(const NcclOptions& options);
 
