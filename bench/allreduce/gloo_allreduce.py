@@ -2,6 +2,7 @@
 """All-reduce of float32, in place, by gloo (torch.distributed), measured like allreduce_bench does.
 
 gloo_allreduce.py RANKS BUDGET_S BYTES...
+mpirun -np RANKS gloo_allreduce.py RANKS BUDGET_S BYTES...    # ranks on several machines, that meet at $MASTER_ADDR:$MASTER_PORT
 Needs a Python with torch: on Debian, /usr/bin/python3 with the package python3-torch.
 """
 import json
@@ -25,7 +26,7 @@ def run_rank(rank, ranks, budget_s, sizes, meeting):
     import torch
     import torch.distributed as dist
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks)
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=ranks)
 
     def slowest(mine):
         value = torch.tensor([mine], dtype=torch.float64)
@@ -62,8 +63,10 @@ def run_rank(rank, ranks, budget_s, sizes, meeting):
 
 def main():
     ranks, budget_s, sizes = int(sys.argv[1]), float(sys.argv[2]), [int(a) for a in sys.argv[3:]]
+    if "OMPI_COMM_WORLD_RANK" in os.environ:
+        return run_rank(int(os.environ["OMPI_COMM_WORLD_RANK"]), ranks, budget_s, sizes, "env://")
     with tempfile.TemporaryDirectory() as folder:
-        meeting = os.path.join(folder, "meeting")
+        meeting = "file://" + os.path.join(folder, "meeting")
         processes = [multiprocessing.Process(target=run_rank, args=(r, ranks, budget_s, sizes, meeting))
                      for r in range(ranks)]
         for process in processes:
