@@ -21,6 +21,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fd.h"
+#include "cli/rank_output.h"
+#include "cli/signal_notes.h"
 
 // One thread and one poll() loop. Everything that happens arrives through a descriptor: signals (SIGCHLD among them)
 // through a pipe that their handler writes to, the ranks' output through a pipe each, a failed exec through a pipe that
@@ -32,48 +35,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 // timeout(1) and others signal the process and then its group: a SIGINT this soon after another is the same one.
 constexpr std::chrono::milliseconds kSameInterrupt{200};
-constexpr std::size_t kReadBytes = 1 << 16;
-constexpr std::size_t kMaxQueued = 1 << 20;  // of output not yet written; the ranks' writes wait beyond that
-constexpr std::size_t kMaxLine = 16 << 20;   // what is longer is printed in pieces
 constexpr int kCannotExecute = 127;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-  int get() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
-
-struct Pipe {
-  Descriptor read_end;  // does not block
-  Descriptor write_end;
-};
-
-void do_not_block(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
-
-Pipe make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error("cannot create a pipe: {}", std::strerror(errno));
-  Pipe pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-  do_not_block(ends[0]);
-  return pipe;
-}
 
 /// Without descriptors 0 to 2 our pipes would get these numbers and be mistaken for stdin, stdout and stderr.
 void ensure_standard_descriptors() {
@@ -81,193 +45,6 @@ void ensure_standard_descriptors() {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // takes the lowest free number, which is fd
   }
 }
-
-// ---- signals ----
-
-struct SignalNote {
-  int number;
-  bool from_terminal;  // the kernel has sent it to the whole foreground group
-  pid_t about;         // SIGCHLD: who has ended
-};
-
-volatile sig_atomic_t g_note_fd = -1;  // where the handler writes; a handler has no other way to know
-
-void note_signal(int number, siginfo_t* info, void*) {
-  const int saved = errno;
-  const SignalNote note{number, info->si_code == SI_KERNEL, info->si_pid};
-  // When the pipe is full the loop is about to wake up anyway, and finds ended children without being told.
-  [[maybe_unused]] const ssize_t put = ::write(g_note_fd, &note, sizeof note);
-  errno = saved;
-}
-
-/// While it lives, signals arrive as notes in a pipe. Handlers rather than signalfd: with that, a thread some library
-/// has started, and that does not block these signals, would get them with their default action.
-class SignalNotes {
- public:
-  SignalNotes() : pipe_(make_pipe()) {
-    do_not_block(pipe_.write_end.get());
-    g_note_fd = pipe_.write_end.get();
-    struct sigaction hangup = {};
-    ::sigaction(SIGHUP, nullptr, &hangup);
-    ignores_hangup_ = hangup.sa_handler == SIG_IGN;  // nohup: it is to stay ignored, here and in the ranks
-    struct sigaction note = {};
-    note.sa_sigaction = note_signal;
-    note.sa_flags = SA_SIGINFO;  // without SA_RESTART: a write that blocks gives way to the loop
-    for (const int number : kForwarded) {
-      if (number != SIGHUP || !ignores_hangup_) replace(number, note);
-    }
-    replace(SIGCHLD, note);
-    struct sigaction ignore = {};
-    ignore.sa_handler = SIG_IGN;
-    replace(SIGPIPE, ignore);  // writes tell
-    // Whoever started us may have blocked some.
-    sigset_t open;
-    sigemptyset(&open);
-    for (const auto& [number, old] : replaced_) sigaddset(&open, number);
-    ::pthread_sigmask(SIG_UNBLOCK, &open, &old_mask_);
-  }
-  SignalNotes(const SignalNotes&) = delete;
-  SignalNotes& operator=(const SignalNotes&) = delete;
-  ~SignalNotes() {
-    for (const auto& [number, old] : replaced_) ::sigaction(number, &old, nullptr);
-    ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
-    g_note_fd = -1;
-  }
-
-  int fd() const { return pipe_.read_end.get(); }
-  bool ignores_hangup() const { return ignores_hangup_; }
-
-  std::optional<SignalNote> next() const {
-    SignalNote note;
-    while (true) {
-      const ssize_t got = ::read(fd(), &note, sizeof note);
-      if (got == sizeof note) return note;
-      if (got < 0 && errno == EINTR) continue;
-      return std::nullopt;
-    }
-  }
-
- private:
-  void replace(int number, const struct sigaction& action) {
-    struct sigaction old = {};
-    ::sigaction(number, &action, &old);
-    replaced_.emplace_back(number, old);
-  }
-
-  Pipe pipe_;
-  bool ignores_hangup_ = false;
-  std::vector<std::pair<int, struct sigaction>> replaced_;
-  sigset_t old_mask_ = {};
-};
-
-// ---- output ----
-
-/// Our stdout or stderr, written to only when it takes something.
-class Sink {
- public:
-  explicit Sink(int fd) : fd_(fd), is_terminal_(::isatty(fd) == 1) {}
-  int fd() const { return fd_; }
-  bool is_empty() const { return next_ == queue_.size(); }
-  std::size_t queued() const { return queue_.size() - next_; }
-
-  void add_line(std::string_view prefix, std::string_view line) {
-    if (is_closed_) return;
-    if (is_terminal_) queue_ += "\r\x1b[K";  // rank 0 may be showing a progress line there
-    queue_ += prefix;
-    queue_ += line;
-    queue_ += '\n';
-  }
-
-  /// Call when poll() says that it takes something.
-  void write_some() {
-    // A pipe that poll() calls writable takes PIPE_BUF bytes at once, whole. Of those, whole lines if possible: rank 0
-    // writes to the same place.
-    std::string_view piece = std::string_view(queue_).substr(next_, PIPE_BUF);
-    if (const auto end = piece.rfind('\n'); end != std::string_view::npos) piece = piece.substr(0, end + 1);
-    const ssize_t put = ::write(fd_, piece.data(), piece.size());
-    if (put < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (put < 0) {  // nobody reads it any more; rank 0 decides whether that matters
-      is_closed_ = true;
-      drop();
-      return;
-    }
-    next_ += static_cast<std::size_t>(put);
-    if (is_empty()) {
-      drop();
-    } else if (next_ > kMaxQueued) {
-      queue_.erase(0, std::exchange(next_, 0));
-    }
-  }
-
-  void drop() {
-    queue_.clear();
-    next_ = 0;
-  }
-
- private:
-  int fd_;
-  bool is_terminal_;
-  bool is_closed_ = false;
-  std::string queue_;
-  std::size_t next_ = 0;  // of queue_; what comes before is written
-};
-
-/// What one rank writes to its stdout or stderr.
-class Stream {
- public:
-  Stream(Descriptor fd, std::string prefix, Sink& sink)
-      : fd_(std::move(fd)), prefix_(std::move(prefix)), sink_(&sink) {}
-  const Sink& sink() const { return *sink_; }
-  int fd() const { return fd_.get(); }
-  bool is_open() const { return fd_.is_open(); }
-
-  /// Returns the number of bytes taken; 0 when there are none now or, with is_open() then false, no more.
-  std::size_t read_some() {
-    char buffer[kReadBytes];
-    ssize_t got = 0;
-    do got = ::read(fd_.get(), buffer, sizeof buffer);
-    while (got < 0 && errno == EINTR);
-    if (got > 0) {
-      take({buffer, static_cast<std::size_t>(got)});
-      return static_cast<std::size_t>(got);
-    }
-    if (got == 0 || errno != EAGAIN) finish();
-    return 0;
-  }
-
-  /// Prints what is left of a last line without an end.
-  void finish() {
-    if (!partial_.empty()) pass_on();
-    fd_.close();
-  }
-
- private:
-  void take(std::string_view text) {
-    for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-      if (partial_.empty()) {
-        sink_->add_line(prefix_, text.substr(0, end));
-      } else {
-        partial_ += text.substr(0, end);
-        pass_on();
-      }
-      text.remove_prefix(end + 1);
-    }
-    partial_ += text;
-    if (partial_.size() >= kMaxLine) pass_on();
-  }
-
-  void pass_on() {
-    sink_->add_line(prefix_, partial_);
-    partial_.clear();
-  }
-
-  Descriptor fd_;
-  std::string prefix_;
-  Sink* sink_;  // outlives this
-  std::string partial_;
-};
-
-// ---- the ranks ----
 
 /// Strings as exec wants them.
 class StringArray {
@@ -378,12 +155,12 @@ class Launch {
   void start(int rank, const StringArray& arguments, const StringArray& environment) {
     Pipe out;
     Pipe err;
-    Descriptor nothing;
+    Fd nothing;
     if (rank > 0) {
       out = make_pipe();
       err = make_pipe();
-      nothing = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      if (!nothing.is_open()) throw Error("cannot open /dev/null: {}", std::strerror(errno));
+      nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!nothing) throw Error("cannot open /dev/null: {}", std::strerror(errno));
     }
     const pid_t parent = ::getpid();
 

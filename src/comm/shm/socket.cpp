@@ -41,11 +41,6 @@ Fd make_socket() {
 
 }  // namespace
 
-void Fd::close() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
 void throw_errno(const std::string& what) { throw CommFailed("{}: {}", what, std::strerror(errno)); }
 
 std::optional<Fd> listen_at(const std::string& name) {

@@ -7,28 +7,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 namespace tutti::shm {
-
-/// A file descriptor that is closed with its owner.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { close(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void close();
-
- private:
-  int fd_ = -1;
-};
 
 /// Throws CommFailed("WHAT: the text of errno").
 [[noreturn]] void throw_errno(const std::string& what);

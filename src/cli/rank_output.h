@@ -1,0 +1,62 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/fd.h"
+
+namespace tutti {
+
+constexpr std::size_t kMaxQueued = 1 << 20;  // of output not yet written; the ranks' writes wait beyond that
+
+/// Our stdout or stderr, written to only when it takes something.
+class Sink {
+ public:
+  explicit Sink(int fd) : fd_(fd), is_terminal_(::isatty(fd) == 1) {}
+  int fd() const { return fd_; }
+  bool is_empty() const { return next_ == queue_.size(); }
+  std::size_t queued() const { return queue_.size() - next_; }
+
+  void add_line(std::string_view prefix, std::string_view line);
+  /// Call when poll() says that it takes something.
+  void write_some();
+  void drop() {
+    queue_.clear();
+    next_ = 0;
+  }
+
+ private:
+  int fd_;
+  bool is_terminal_;
+  bool is_closed_ = false;
+  std::string queue_;
+  std::size_t next_ = 0;  // of queue_; what comes before is written
+};
+
+/// What one rank writes to its stdout or stderr.
+class Stream {
+ public:
+  Stream(Fd fd, std::string prefix, Sink& sink) : fd_(std::move(fd)), prefix_(std::move(prefix)), sink_(&sink) {}
+  const Sink& sink() const { return *sink_; }
+  int fd() const { return fd_.get(); }
+  bool is_open() const { return static_cast<bool>(fd_); }
+
+  /// Returns the number of bytes taken; 0 when there are none now or, with is_open() then false, no more.
+  std::size_t read_some();
+  /// Prints what is left of a last line without an end.
+  void finish();
+
+ private:
+  void take(std::string_view text);
+  void pass_on();
+
+  Fd fd_;
+  std::string prefix_;
+  Sink* sink_;  // outlives this
+  std::string partial_;
+};
+
+}  // namespace tutti
