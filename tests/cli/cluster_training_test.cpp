@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "support/command.h"
+#include "support/machine.h"
 
 namespace tutti {
 namespace {
@@ -23,8 +24,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kTutti = TUTTI_BINARY;
-
-bool has_program(const char* name) { return run_command(std::string("command -v ") + name).exit_code == 0; }
 
 class MpiTraining : public testing::Test {
  protected:
@@ -108,8 +107,7 @@ class BoxTraining : public MpiTraining {
   void SetUp() override {
     MpiTraining::SetUp();
     if (IsSkipped()) return;
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-    if (!has_program("ip")) GTEST_SKIP() << "needs iproute2";
+    if (const std::string reason = why_no_box(); !reason.empty()) GTEST_SKIP() << reason;
     cluster_ = "test" + std::to_string(getpid());
     const CommandResult up = cluster("up", "--nodes 4 --network 1gbe");
     ASSERT_EQ(up.exit_code, 0) << up.output;

@@ -20,6 +20,7 @@
 #include "cluster/process.h"
 #include "cluster/processes.h"
 #include "support/command.h"
+#include "support/machine.h"
 
 namespace tutti::cluster {
 namespace {
@@ -29,15 +30,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-/// Why namespaces cannot be made here, or "".
-std::string why_not() {
-  if (::geteuid() != 0) return "needs root";
-  if (find_program("ip").empty() || find_program("tc").empty()) return "needs ip and tc (iproute2)";
-  if (run_command("unshare --net --mount --uts true").exit_code != 0)
-    return "this system forbids namespaces, also to root";
-  return "";
-}
 
 bool wait_for(const std::function<bool()>& condition, double seconds = 20) {
   for (const auto start = Clock::now(); seconds_since(start) < seconds;) {
@@ -81,11 +73,11 @@ std::vector<std::string> traces_of(const std::string& name) {
 class ClusterInABox : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string reason = why_not();
+    const std::string reason = why_no_box();
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
   void TearDown() override {
-    if (!why_not().empty()) return;
+    if (!why_no_box().empty()) return;
     down(name_);
     down(other_);
     EXPECT_THAT(traces_of(name_), IsEmpty());  // and so of other_, which begins with it

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "comm/mpi/mpi.h"
 #include "support/command.h"
+#include "support/machine.h"
 
 namespace tutti {
 namespace {
@@ -21,12 +22,7 @@ using ::testing::Not;
 
 std::string why_not() {
   if (!built_with_mpi()) return "built without MPI";
-  if (run_command("mpirun --version").exit_code != 0) return "there is no mpirun";
-  if (::geteuid() != 0) return "needs root";
-  if (run_command("ip -V && tc -V").exit_code != 0) return "needs ip and tc (iproute2)";
-  if (run_command("unshare --net --mount --uts true").exit_code != 0)
-    return "this system forbids namespaces, also to root";
-  return "";
+  return why_no_box({"mpirun"});
 }
 
 class ClusterProbe : public ::testing::Test {

@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "cluster/process.h"
 #include "comm/mpi/mpi.h"
 #include "support/command.h"
+#include "support/machine.h"
 
 namespace tutti {
 namespace {
@@ -74,15 +74,8 @@ TEST(SlurmCommand, TeachesWithExamples) {
 
 /// Why no Slurm can be started here, or "".
 std::string why_not() {
-  if (::geteuid() != 0) return "needs root";
-  for (const char* const program : {"ip", "tc", "munged", "slurmctld", "slurmd", "sbatch"}) {
-    if (cluster::find_program(program).empty())
-      return std::string("needs ") + program + ": apt-get install iproute2 munge slurm-wlm";
-  }
   if (!built_with_mpi()) return "needs a build with MPI";
-  if (run_command("unshare --net --mount --uts true").exit_code != 0)
-    return "this system forbids namespaces, also to root";
-  return "";
+  return why_no_box({"munged", "slurmctld", "slurmd", "sbatch"});
 }
 
 /// Four nodes, with places for 3, 2, 2 and 2 ranks.
