@@ -53,11 +53,11 @@ class TimelineDrawing {
     this.colours = pageColours();
     context.clearRect(0, 0, width, layout.height);
     this.drawLanes();
+    this.drawAxis(view);
     context.save();
     context.beginPath();
     context.rect(this.gutter, 0, width - this.gutter, layout.height);
     context.clip();
-    this.drawAxis(view);
     for (const lane of layout.lanes) for (const row of lane.rows) this.drawRow(row, view, isHidden);
     if (cursor !== null) this.drawCursor(cursor, view);
     if (selected) this.outline(selected, view);
@@ -128,8 +128,12 @@ class TimelineDrawing {
     const from = Math.max(left, this.gutter) + 5;
     const room = Math.floor((Math.min(left + width, this.width) - from - 3) / 6.1);
     if (room < 3) return;
-    const text = event.name.length <= room ? event.name : `${event.name.slice(0, room - 1)}…`;
+    const text = event.label.length <= room ? event.label : `${event.label.slice(0, room - 1)}…`;
     context.font = '11px system-ui, sans-serif';
+    if (event.kind === 'wait') {  // no hatching behind letters
+      context.fillStyle = kindColour(event.kind);
+      context.fillRect(from - 3, top + 2, context.measureText(text).width + 6, this.layout.rowHeight - 4);
+    }
     context.fillStyle = DARK_KINDS.has(event.kind) ? '#ffffff' : '#10151d';
     context.fillText(text, from, top + this.layout.rowHeight / 2 + 0.5);
   }

@@ -9,7 +9,7 @@ class TimelineLayout {
   constructor(data) {
     this.lanes = (data.lanes || []).map((lane) => ({ ...lane, rows: [] }));
     const events = (data.events || []).map((event) => ({
-      name: String(event.name ?? ''), begin: event.begin_us, end: Math.max(event.begin_us, event.end_us),
+      name: String(event.name ?? ''), label: String(event.label ?? event.name ?? ''), begin: event.begin_us, end: Math.max(event.begin_us, event.end_us),
       kind: String(event.kind || 'other'), details: event.details || {}, lane: event.lane, row: 0,
     }));
     events.sort((a, b) => a.begin - b.begin || b.end - a.end);

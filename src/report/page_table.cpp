@@ -95,7 +95,7 @@ std::string duration(double seconds, std::optional<int> digits) {
   const auto scaled = [&](double factor, const char* unit) {
     const double value = seconds * factor;
     if (digits) return fmt::format("{:.{}f} {}", value, std::clamp(*digits, 0, 12), unit);
-    return fmt::format("{:#.3g} {}", value, unit);
+    return fmt::format("{:.{}f} {}", value, std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2, unit);
   };
   if (size == 0) return "0 s";
   if (size >= 1) return scaled(1, "s");
@@ -136,8 +136,8 @@ std::string render_cell(const Column& column, const Cell& cell) {
                              column.kind == Kind::plusminus ? number(*cell.deviation, column.digits.value_or(1))
                                                             : shown(column, *cell.deviation));
     if (column.has_bar && column.largest > 0 && *cell.value > 0) {
-      classes += " bar";
-      attributes += fmt::format(" style=\"--share:{:.1f}%\"", std::min(100.0, 100 * *cell.value / column.largest));
+      classes += " with-bar";
+      attributes += fmt::format(" style=\"--share:{:.1f}\"", std::min(100.0, 100 * *cell.value / column.largest));
     }
   }
   if (cell.is_best) classes += " best";

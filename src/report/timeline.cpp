@@ -123,6 +123,7 @@ json make_timeline(const TraceContent& content, std::optional<int64_t> wanted) {
 
   json timeline = {{"title", fmt::format("Step {}{}{}", step, content.strategy.empty() ? "" : ", ", content.strategy)},
                    {"step", step},
+                   {"length_us", window.length()},
                    {"lanes", json::array()},
                    {"events", json::array()}};
   const std::map<Place, int> lanes = make_lanes(inside, content, timeline["lanes"]);
@@ -130,13 +131,18 @@ json make_timeline(const TraceContent& content, std::optional<int64_t> wanted) {
     json details = event->arguments;
     // A transfer of the step before is worth telling; that the rest is of this one goes without saying.
     if (details.value("step", step) == step) details.erase("step");
-    if (details.contains("name")) details.erase("name");
-    timeline["events"].push_back({{"lane", lanes.at(event->place)},
-                                  {"name", event->name},
-                                  {"begin_us", event->time.begin_us - window.begin_us},
-                                  {"end_us", event->time.end_us - window.begin_us},
-                                  {"kind", kind_of(*event)},
-                                  {"details", std::move(details)}});
+    json shown = {{"lane", lanes.at(event->place)},
+                  {"name", event->name},
+                  {"begin_us", event->time.begin_us - window.begin_us},
+                  {"end_us", event->time.end_us - window.begin_us},
+                  {"kind", kind_of(*event)}};
+    // What a transfer carries, without the operation that all of them share.
+    if (details.contains("name")) {
+      shown["label"] = details.at("name");
+      details.erase("name");
+    }
+    shown["details"] = std::move(details);
+    timeline["events"].push_back(std::move(shown));
   }
   return timeline;
 }
