@@ -225,6 +225,7 @@ class Timeline {
       this.show(middle - (end - begin) / 2, middle + (end - begin) / 2);
     }
     this.select(event);
+    this.tip.scrollIntoView({ block: 'nearest' });
     this.spoken.textContent = `${event.name}, ${event.kind}, ${this.laneName(event)}, begins at ${timeText(event.begin)}, takes ${timeText(event.end - event.begin)}`;
   }
 

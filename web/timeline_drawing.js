@@ -94,7 +94,8 @@ class TimelineDrawing {
       context.fillStyle = colours.line;
       context.fillRect(x - 0.5, AXIS_HEIGHT - 7, 1, layout.height - AXIS_HEIGHT);
       context.fillStyle = colours.muted;
-      context.fillText(markText(i * step, step, largest), x, 10);
+      const text = markText(i * step, step, largest);
+      context.fillText(text, Math.min(x, width - context.measureText(text).width / 2), 10);
     }
     context.textAlign = 'start';
   }
@@ -127,7 +128,7 @@ class TimelineDrawing {
     const { context } = this;
     const from = Math.max(left, this.gutter) + 5;
     const room = Math.floor((Math.min(left + width, this.width) - from - 3) / 6.1);
-    if (room < 3) return;
+    if (room < Math.min(6, event.label.length)) return;
     const text = event.label.length <= room ? event.label : `${event.label.slice(0, room - 1)}…`;
     context.font = '11px system-ui, sans-serif';
     if (event.kind === 'wait') {  // no hatching behind letters
