@@ -268,5 +268,5 @@ class Timeline {
 function setUpTimelines() {
   const data = document.getElementById('timelines-data');
   const timelines = data ? JSON.parse(data.textContent) : [];
-  for (const place of document.querySelectorAll('[data-timeline]')) new Timeline(place, timelines[place.dataset.timeline]);
+  for (const place of document.querySelectorAll('[data-timeline]')) new Timeline(place, timelines[Number(place.getAttribute('data-timeline'))]);
 }

@@ -159,15 +159,19 @@ std::string render_timelines(const json& timelines, Names& names) {
 /// Nested objects are listed as "outer inner", lists on one line.
 void list_environment(const json& value, const std::string& name, std::string& html) {
   if (value.is_object()) {
-    for (const auto& [key, inner] : value.items()) list_environment(inner, name.empty() ? key : name + " " + key, html);
+    for (const auto& [key, inner] : value.items())
+      list_environment(inner, name.empty() ? key : fmt::format("{} {}", name, key), html);
     return;
   }
+  const auto words = [](const json& entry) { return entry.is_string() ? entry.get<std::string>() : entry.dump(); };
   std::string text;
   if (value.is_array()) {
-    for (const json& entry : value)
-      text += (text.empty() ? "" : ", ") + (entry.is_string() ? entry.get<std::string>() : entry.dump());
+    for (const json& entry : value) {
+      if (!text.empty()) text += ", ";
+      text += words(entry);
+    }
   } else {
-    text = value.is_string() ? value.get<std::string>() : value.dump();
+    text = words(value);
   }
   html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_html(name), escape_html(text));
 }

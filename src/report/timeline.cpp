@@ -71,6 +71,7 @@ std::map<int64_t, Span> steps_of(const TraceContent& content) {
 
 int64_t median_step(const std::map<int64_t, Span>& steps) {
   std::vector<std::pair<double, int64_t>> by_length;
+  by_length.reserve(steps.size());
   for (const auto& [step, time] : steps) by_length.emplace_back(time.length(), step);
   const auto middle = by_length.begin() + static_cast<std::ptrdiff_t>((by_length.size() - 1) / 2);
   std::nth_element(by_length.begin(), middle, by_length.end());
