@@ -16,6 +16,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kShortestBar = 0.01;  // of the longest; shorter ones look like dust
+
 enum class Kind { text, number, percent, duration, plusminus };
 
 struct Column {
@@ -23,7 +25,8 @@ struct Column {
   Kind kind = Kind::text;
   std::optional<int> digits;
   bool has_bar = false;
-  double largest = 0;  // of its values, for bars
+  double largest = 0;    // of its values, for bars
+  bool is_empty = true;  // no row has a value
 };
 
 const json kNothing;
@@ -135,7 +138,7 @@ std::string render_cell(const Column& column, const Cell& cell) {
       content += fmt::format(" <span class=\"deviation\">± {}</span>",
                              column.kind == Kind::plusminus ? number(*cell.deviation, column.digits.value_or(1))
                                                             : shown(column, *cell.deviation));
-    if (column.has_bar && column.largest > 0 && *cell.value > 0) {
+    if (column.has_bar && column.largest > 0 && *cell.value >= column.largest * kShortestBar) {
       classes += " with-bar";
       attributes += fmt::format(" style=\"--share:{:.1f}\"", std::min(100.0, 100 * *cell.value / column.largest));
     }
@@ -176,8 +179,16 @@ std::string render_table(const json& table, const std::string& id) {
   if (!rows.is_array() && !rows.is_null()) throw Error("page document: the rows of table '{}' are not a list", title);
   for (Column& column : columns) {
     column.largest = column.kind == Kind::percent ? 1 : 0;
-    for (const json& row : rows) column.largest = std::max(column.largest, cell_of(row, column).value.value_or(0));
+    for (const json& row : rows) {
+      const Cell cell = cell_of(row, column);
+      column.largest = std::max(column.largest, cell.value.value_or(0));
+      column.is_empty = column.is_empty && !cell.value && cell.text.empty() && cell.label.empty();
+    }
   }
+  // A sweep states only some of what a study may vary; columns of dashes would hide the rest.
+  if (!rows.empty())
+    columns.erase(std::remove_if(columns.begin(), columns.end(), [](const Column& column) { return column.is_empty; }),
+                  columns.end());
 
   std::string html =
       fmt::format("<section class=\"card\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h3 id=\"{0}-title\">{1}</h3>\n",

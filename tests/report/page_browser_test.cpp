@@ -141,6 +141,29 @@ TEST_F(PageInBrowser, FiltersByValuesAndWords) {
   EXPECT_EQ(text(".row-count"), "42 rows");
 }
 
+TEST_F(PageInBrowser, LeavesOutColumnsThatNobodyAskedFor) {
+  click(".menu:last-of-type summary");
+  click(".menu:last-of-type input[value=Step]");
+  EXPECT_EQ(browser().evaluate("document.querySelector('th:nth-child(6)').offsetParent"), nullptr);
+  EXPECT_EQ(browser().evaluate("[...document.querySelectorAll('td:nth-child(6)')].every(cell => cell.hidden)"), true);
+  // What is copied is what is shown.
+  browser().evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }");
+  click(".controls .row-count + .button");
+  EXPECT_EQ(browser().evaluate("window.copied.split('\\n').slice(0, 2)"),
+            json({"Strategy\tNetwork\tRanks\tSamples/s\tEfficiency\tRun time\tSource",
+                  "bsp\t1GbE\t2\t243.0 ± 1.0\t48.0 %\t1:09:27\tmeasured"}));
+}
+
+TEST_F(PageInBrowser, EnlargesFigures) {
+  click("#figure-throughput .enlarge");
+  EXPECT_EQ(text("dialog[open] h3"), "Throughput against ranks");
+  EXPECT_GT(browser().evaluate("document.querySelector('dialog svg').getBoundingClientRect().width"), 900);
+  settle();
+  browser().take_picture(pictures() / "enlarged.png");
+  browser().press("Escape");
+  EXPECT_EQ(browser().evaluate("document.querySelector('dialog').open"), false);
+}
+
 TEST_F(PageInBrowser, IsUsedByKeyboardAlone) {
   const auto focused = [] {
     return browser()

@@ -32,12 +32,12 @@ std::string content_of(const json& document) {
   return page.substr(begin, end - begin);
 }
 
-/// The first data row of a table with one column.
+/// The first cell of a table with one column; another row says something, so that the column is not left out.
 std::string cell(const json& column, const json& value) {
   json described = column;
   described["key"] = "k";
   const std::string html =
-      render_table({{"title", "t"}, {"columns", {described}}, {"rows", {{{"k", value}}}}}, "table");
+      render_table({{"title", "t"}, {"columns", {described}}, {"rows", {{{"k", value}}, {{"k", "x"}}}}}, "table");
   const std::size_t begin = html.find("<tbody>\n<tr>") + 12;
   return html.substr(begin, html.find("</tr>", begin) - begin);
 }
@@ -112,6 +112,19 @@ TEST(Page, KeepsTheTimelinesDataWhole) {
   EXPECT_EQ(json::parse(text), document.at("timelines"));
 }
 
+TEST(Page, FoldsAwayWhatWouldFillTheScreen) {
+  const json few = {{"notes", json::array({"a", "b", "c", "d", "e"})}};
+  EXPECT_FALSE(contains(content_of(few), "<details"));
+  const json many = {{"notes", json::array({"a", "b", "c", "d", "e", "f"})}};
+  const std::string page = content_of(many);
+  EXPECT_TRUE(contains(page, "<summary>2 more notes</summary>"));
+  EXPECT_LT(page.find(">d<"), page.find("<details"));
+  EXPECT_GT(page.find(">e<"), page.find("<details"));
+  json figures = json::array();
+  for (int i = 0; i < 14; ++i) figures.push_back({{"title", "figure"}, {"svg", "<svg></svg>"}});
+  EXPECT_TRUE(contains(content_of({{"figures", figures}}), "<summary>8 more figures</summary>"));
+}
+
 TEST(Page, NamesPartsWithoutNamingTwoTheSame) {
   const json table = {{"title", "Same"}, {"columns", {{{"key", "a"}}}}, {"rows", json::array()}};
   const std::string page = content_of({{"tables", {table, table}}});
@@ -161,6 +174,16 @@ TEST(PageTable, ShowsTextsInPlaceOfValuesThatStillSort) {
   EXPECT_EQ(cell({{"kind", "number"}}, std::numeric_limits<double>::quiet_NaN()),
             "<td class=\"number\"><span class=\"none\">–</span></td>");
   EXPECT_EQ(cell({{"kind", "text"}}, true), "<td>true</td>");
+}
+
+TEST(PageTable, LeavesOutColumnsWithoutAnyValue) {
+  const json columns = {{{"key", "a"}}, {{"key", "b"}}, {{"key", "c"}, {"kind", "number"}}};
+  const std::string html =
+      render_table({{"title", "t"}, {"columns", columns}, {"rows", {{{"a", 1}, {"b", ""}}, {{"c", nullptr}}}}}, "t");
+  EXPECT_EQ(count(html, "<th "), 1);
+  EXPECT_EQ(count(html, "<td"), 2);
+  // Without rows, the headers are all there is to see.
+  EXPECT_EQ(count(render_table({{"title", "t"}, {"columns", columns}}, "t"), "<th "), 3);
 }
 
 TEST(PageTable, DrawsBarsAsLongAsTheValuesAreLarge) {

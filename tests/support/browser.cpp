@@ -69,6 +69,7 @@ std::string decode_base64(const std::string& text) {
   const int nowhere = ::open("/dev/null", O_RDWR);
   for (const int stream : {0, 1, 2}) ::dup2(nowhere, stream);
   ::setpgid(0, 0);
+  ::setenv("TMPDIR", profile.c_str(), 1);  // what it leaves behind goes with its profile
   std::vector<std::string> words = {program,
                                     "--headless=new",
                                     "--remote-debugging-pipe",
