@@ -191,8 +191,7 @@ std::string render_table(const json& table, const std::string& id) {
                   columns.end());
 
   std::string html =
-      fmt::format("<section class=\"card\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h3 id=\"{0}-title\">{1}</h3>\n",
-                  id, escape_html(title));
+      fmt::format("<section class=\"card\" id=\"{0}\">\n<h3 id=\"{0}-title\">{1}</h3>\n", id, escape_html(title));
   if (!caption.empty()) html += fmt::format("<p class=\"caption\">{}</p>\n", escape_html(caption));
   html += fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"{}-title\"><table "

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/files.h"
@@ -73,6 +74,14 @@ class PageInBrowser : public ::testing::Test {
   /// The next frame is drawn: what was asked for is on the screen.
   static void settle() {
     browser_->evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+  }
+  /// A number that changes with what the first timeline shows.
+  static json timeline_picture() {
+    browser_->move_mouse(10, 10);
+    settle();
+    return browser_->evaluate(
+        "[...document.querySelector('.timeline canvas').toDataURL()].reduce((h, c) => (h * 31 + c.charCodeAt(0)) % "
+        "1000000007, 7)");
   }
   static bool is_wider_than_the_screen() {
     return browser_->evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
@@ -232,28 +241,40 @@ TEST_F(PageInBrowser, TellsWhatIsUnderTheMouseInATimeline) {
 
 TEST_F(PageInBrowser, ZoomsATimelineByWheelOnlyWhereItWasClicked) {
   const auto [x, y] = find(".timeline canvas");
-  const auto picture = [] {
-    settle();
-    return browser().evaluate("document.querySelector('.timeline canvas').toDataURL()").get<std::string>();
-  };
   browser().evaluate("window.scrollBy(0, -60)");
   const double at = y + 60;
   browser().evaluate("document.activeElement.blur()");
-  browser().move_mouse(10, 10);
-  const std::string before = picture();
+  const json before = timeline_picture();
   browser().turn_wheel(x, at, 40);
   settle();
-  browser().move_mouse(10, 10);
-  EXPECT_EQ(picture(), before) << "the wheel scrolls the page";
+  EXPECT_EQ(timeline_picture(), before) << "the wheel scrolls the page";
   const auto [x2, y2] = find(".timeline canvas");
   browser().click(x2, y2);
   browser().turn_wheel(x2, y2, -400);
-  browser().move_mouse(10, 10);
-  const std::string zoomed = picture();
+  const json zoomed = timeline_picture();
   EXPECT_NE(zoomed, before);
   click(".timeline [aria-label='Show the whole step']");
-  browser().move_mouse(10, 10);
-  EXPECT_EQ(picture(), before);
+  EXPECT_EQ(timeline_picture(), before);
+}
+
+TEST_F(PageInBrowser, MovesATimelineByDraggingAndZoomsItByPinching) {
+  click(".timeline [aria-label='Zoom in']");
+  auto [x, y] = find(".timeline canvas");
+  const json zoomed = timeline_picture();
+  browser().drag(x, y, x - 150, y);
+  EXPECT_NE(timeline_picture(), zoomed);
+  browser().drag(x - 150, y, x, y);
+  EXPECT_EQ(timeline_picture(), zoomed);
+
+  browser().look_as({390, 844, false, true});
+  browser().open(page());
+  std::tie(x, y) = find(".timeline canvas");
+  const json whole = timeline_picture();
+  browser().pinch(x + 30, y, 60, 180);
+  const json close = timeline_picture();
+  EXPECT_NE(close, whole);
+  browser().pinch(x + 30, y, 200, 20);
+  EXPECT_NE(timeline_picture(), close);
 }
 
 TEST_F(PageInBrowser, HidesKindsOfEventsThatNobodyAskedFor) {

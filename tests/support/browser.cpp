@@ -216,6 +216,27 @@ void Browser::turn_wheel(double x, double y, double pixels) {
   mouse("mouseWheel", x, y, {{"deltaX", 0}, {"deltaY", pixels}});
 }
 
+void Browser::drag(double from_x, double from_y, double to_x, double to_y) {
+  move_mouse(from_x, from_y);
+  mouse("mousePressed", from_x, from_y, {{"button", "left"}, {"clickCount", 1}});
+  for (const double share : {0.3, 0.6, 1.0})
+    mouse("mouseMoved", from_x + share * (to_x - from_x), from_y + share * (to_y - from_y),
+          {{"button", "left"}, {"buttons", 1}});
+  mouse("mouseReleased", to_x, to_y, {{"button", "left"}, {"clickCount", 1}});
+}
+
+void Browser::pinch(double x, double y, double from, double to) {
+  const auto touch = [&](const char* type, double apart) {
+    json fingers = json::array();
+    if (apart > 0)
+      for (const int side : {-1, 1}) fingers.push_back({{"x", x + side * apart / 2}, {"y", y}, {"id", side + 1}});
+    call("Input.dispatchTouchEvent", {{"type", type}, {"touchPoints", fingers}});
+  };
+  touch("touchStart", from);
+  for (const double share : {0.25, 0.5, 0.75, 1.0}) touch("touchMove", from + share * (to - from));
+  touch("touchEnd", 0);
+}
+
 void Browser::press(const std::string& key) {
   static const std::vector<std::pair<std::string, int>> kCodes = {
       {"Tab", 9},        {"Enter", 13},   {"Escape", 27},     {" ", 32},        {"Home", 36},

@@ -35,6 +35,10 @@ class Browser {
   void click(double x, double y);
   /// Turns the wheel at a place; positive is down.
   void turn_wheel(double x, double y, double pixels);
+  /// Presses at one place, moves to another and lets go.
+  void drag(double from_x, double from_y, double to_x, double to_y);
+  /// Two fingers, `from` pixels apart around a place, that end `to` pixels apart.
+  void pinch(double x, double y, double from, double to);
   /// A key by its name ("Tab", "Enter", "ArrowLeft", "+").
   void press(const std::string& key);
   void type(const std::string& text);
