@@ -1,4 +1,6 @@
 // page_frames PAGE.html: how long a browser takes for a frame while a page's first timeline is zoomed and moved.
+#include <fmt/format.h>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -26,7 +28,8 @@ int main(int count, char** words) try {
     }
     return times.sort((a, b) => a - b);
   })())");
-  std::cout << "100 frames: median " << times.at(50) << " ms, 95 of them within " << times.at(94) << " ms\n";
+  fmt::print("100 frames: median {:.1f} ms, 95 of them within {:.1f} ms\n", times.at(50).get<double>(),
+             times.at(94).get<double>());
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "page_frames: " << error.what() << '\n';
