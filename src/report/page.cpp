@@ -141,7 +141,8 @@ void check_timeline(const json& timeline) {
   const std::size_t lanes = list_of(timeline, "lanes").size();
   for (const json& event : list_of(timeline, "events")) {
     const auto is_number = [&](const char* key) { return event.contains(key) && event.at(key).is_number(); };
-    if (!event.is_object() || !is_number("lane") || !is_number("begin_us") || !is_number("end_us"))
+    if (!event.is_object() || !is_number("lane") || !event.at("lane").is_number_integer() || !is_number("begin_us") ||
+        !is_number("end_us"))
       throw Error("page document: an event of timeline '{}' lacks lane, begin_us or end_us: {}", title, event.dump());
     if (event.at("lane") < 0 || event.at("lane") >= lanes)
       throw Error("page document: an event of timeline '{}' is in lane {} of {}", title, event.at("lane").dump(),

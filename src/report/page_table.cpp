@@ -160,7 +160,7 @@ std::vector<Column> columns_of(const json& table, const std::string& title) {
     column.key = entry.at("key");
     column.label = entry.contains("label") ? text_of(entry.at("label")) : column.key;
     column.kind = kind_of(text_of(member(entry, "kind")), title, column.key);
-    if (member(entry, "digits").is_number()) column.digits = entry.at("digits").get<int>();
+    if (member(entry, "digits").is_number_integer()) column.digits = entry.at("digits").get<int>();
     const json& bar = member(entry, "bar");
     column.has_bar =
         bar.is_boolean() ? bar.get<bool>() : column.kind == Kind::percent || column.kind == Kind::plusminus;

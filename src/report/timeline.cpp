@@ -60,7 +60,7 @@ TraceContent read(const json& trace) {
 std::map<int64_t, Span> steps_of(const TraceContent& content) {
   std::map<int64_t, Span> steps;
   for (const Event& event : content.events) {
-    if (event.category != "step" || !event.arguments.contains("step")) continue;
+    if (event.category != "step" || !event.arguments.value("step", json()).is_number_integer()) continue;
     const auto [step, is_new] = steps.emplace(event.arguments.at("step").get<int64_t>(), event.time);
     if (is_new) continue;
     step->second.begin_us = std::min(step->second.begin_us, event.time.begin_us);
