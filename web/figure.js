@@ -1,7 +1,7 @@
 // Figures can be enlarged to the size of the window.
 
 function setUpFigures() {
-  const pictures = document.querySelectorAll('.picture:has(svg)');
+  const pictures = [...document.querySelectorAll('.picture')].filter((picture) => picture.querySelector('svg'));
   if (pictures.length === 0) return;
   const place = element('div', { class: 'picture' });
   const title = element('h3', { id: 'enlarged-title' });

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -264,7 +265,9 @@ std::string render_page(const json& document) {
   html += escape_html(generated.empty() ? "Made by Tutti." : generated);
   html += "</footer>\n<script>";
   html += kPageScript;
-  return html + "</script>\n</body>\n</html>\n";
+  html += "</script>\n</body>\n</html>\n";
+  // Once for all texts: names of hosts and files need not be UTF-8.
+  return valid_utf8(std::move(html));
 }
 
 }  // namespace tutti

@@ -235,10 +235,16 @@ TEST(InlineSvg, LeavesOutWhatRunsOrLoads) {
             "<svg role=\"img\" aria-label=\"\"><rect width=\"1\"></rect></svg>");
 }
 
-TEST(EscapeHtml, MendsWhatIsNotUtf8AndDropsControlCharacters) {
-  EXPECT_EQ(escape_html("a\xff\x62 ± \x01"),
-            "a\xEF\xBF\xBD"
-            "b ± ");
+TEST(Page, MendsWhatIsNotUtf8) {
+  const json document = {{"title", "a\xff\x62 ± \xe2<b"}, {"figures", {{{"svg", "<svg><text>\xc3</text></svg>"}}}}};
+  const std::string page = content_of(document);
+  EXPECT_TRUE(contains(page, "<h1>a\ufffdb ± \ufffd&lt;b</h1>"));
+  EXPECT_TRUE(contains(page, "<text>\ufffd</text>"));
+}
+
+TEST(Html, EscapesAndNames) {
+  EXPECT_EQ(escape_html("<a href=\"x\">'&\x01\n"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;\n");
+  EXPECT_EQ(valid_utf8("± \xff"), "± \ufffd");
   EXPECT_EQ(slug("Samples/s, by network!"), "samples-s-by-network");
   EXPECT_EQ(slug("±"), "");
 }
