@@ -11,7 +11,7 @@
 namespace tutti {
 namespace {
 
-constexpr double kRounding = 0.0051;  // a speed-up may be stated with two digits
+constexpr double kRounding = 0.0101;  // a speed-up may be stated with two digits, rounded or cut off
 
 /// Runs of one configuration, whatever nodes they ran on.
 struct Runs {
@@ -92,7 +92,7 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
     row.values.push_back(text_value(word(cell.source)));
     for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));
     row.values.push_back(whole_value(cell.config.nodes, 0));
-    row.values.push_back(whole_value(ranks_per_node(cell.config), 0));
+    row.values.push_back(ranks_per_node(cell));
     row.values.push_back(whole_value(epochs_of(cell), -1));
     row.values.push_back(whole_value(cell.config.batch, 0));
     row.values.push_back(whole_value(cell.steps, 0));

@@ -10,8 +10,7 @@
 namespace tutti {
 namespace {
 
-/// A speed-up may be stated with two digits.
-constexpr double kRounding = 0.0051;
+constexpr double kRounding = 0.0101;  // a speed-up may be stated with two digits, rounded or cut off
 
 /// "lm1:2, lm6:1", unequal nodes as they are.
 std::string node_shares(const Cell& cell) {

@@ -41,6 +41,8 @@ Table strategies_table(const std::vector<Group>& groups) {
     std::map<int, const Group*> by_ranks;
   };
   const bool with_nodes = nodes_matter(groups);
+  const bool has_others = std::any_of(groups.begin(), groups.end(),
+                                      [](const Group& group) { return group.rate.n > 0 && !group.is_baseline; });
   std::vector<Line> lines;
   std::unordered_map<std::string, std::size_t> places;
   std::set<int> rank_counts;
@@ -48,7 +50,7 @@ Table strategies_table(const std::vector<Group>& groups) {
   for (const Group& group : groups) {
     if (group.rate.n == 0) continue;
     // One rank that others are measured against is their column, not a line of its own, unless there are no others.
-    if (group.is_baseline && group.config.ranks == 1 && groups.size() > 1) continue;
+    if (group.is_baseline && group.config.ranks == 1 && has_others) continue;
     const auto [place, is_new] = places.emplace(row_key(group, with_nodes), lines.size());
     if (is_new) lines.push_back({&group, {}});
     lines[place->second].by_ranks[group.config.ranks] = &group;
