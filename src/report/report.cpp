@@ -57,6 +57,18 @@ std::vector<std::pair<fs::path, std::string>> traces_of(const std::vector<Group>
   return traces;
 }
 
+json read_timeline(const fs::path& file, const std::string& title) {
+  const json trace = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  try {
+    json shown = timeline_from_trace(trace);
+    shown["title"] = fmt::format("{}: {}", title, shown.value("title", ""));
+    shown["source"] = "measured";
+    return shown;
+  } catch (const Error& problem) {
+    throw Error("{}: {}", file.string(), problem.what());
+  }
+}
+
 template <typename Container>
 std::string lines(const Container& texts, const std::string& prefix) {
   std::string result;
@@ -176,7 +188,7 @@ json page_document(const Report& report, const fs::path& figure_folder) {
         {{"id", figure.id}, {"title", figure.title}, {"caption", figure.caption}, {"svg", svg}});
   }
   for (const auto& [file, title] : report.traces)
-    if (std::optional<json> shown = timeline(file, title)) document["timelines"].push_back(std::move(*shown));
+    document["timelines"].push_back(read_timeline(file, title));
   return document;
 }
 

@@ -74,7 +74,7 @@ TableValue whole_value(int64_t value, int64_t unknown) {
 
 TableValue percent_value(const std::optional<double>& share) {
   if (!share || !std::isfinite(*share)) return {};
-  return {fmt::format("{:.1f} %", *share * 100), *share * 100, std::nullopt};
+  return {fmt::format("{:.1f} %", *share * 100), share, std::nullopt};
 }
 
 TableValue plusminus_value(double mean, const std::optional<double>& deviation, int digits) {

@@ -15,7 +15,7 @@ struct TableColumn {
 
 struct TableValue {
   std::string text;             // as a person reads it; "" for nothing
-  std::optional<double> value;  // in the column's unit: seconds, a percentage, …
+  std::optional<double> value;  // in seconds, a share of 1, …
   std::optional<double> deviation;
 };
 

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string_view>
+
+namespace tutti {
+
+// The files of web/, compiled in by cmake/embed_page.cmake.
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageScript;
+
+}  // namespace tutti

@@ -1,0 +1,5 @@
+setUpTables();
+setUpCommand();
+setUpTimelines();
+setUpTheme();
+document.documentElement.dataset.ready = 'yes';
