@@ -46,8 +46,15 @@ int64_t epochs_of(const Cell& cell) {
   return cell.stated.epochs ? *cell.stated.epochs : static_cast<int64_t>(cell.epochs.size());
 }
 
-int ranks_per_node(const Configuration& config) {
-  return config.nodes > 0 ? config.ranks / config.nodes : config.ranks;
+/// "2", or "3+2" where nodes differ.
+TableValue ranks_per_node(const Cell& cell) {
+  const Configuration& config = cell.config;
+  const bool is_unequal = std::any_of(cell.nodes.begin(), cell.nodes.end(),
+                                      [&](const NodeShare& node) { return node.ranks != cell.nodes[0].ranks; });
+  if (!is_unequal) return whole_value(config.nodes > 0 ? config.ranks / config.nodes : config.ranks, 0);
+  std::string text;
+  for (const NodeShare& node : cell.nodes) text += fmt::format("{}{}", text.empty() ? "" : "+", node.ranks);
+  return text_value(text);
 }
 
 }  // namespace
