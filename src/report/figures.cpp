@@ -7,6 +7,19 @@
 #include "base/gnuplot.h"
 
 namespace tutti {
+namespace {
+
+/// Colours that are told apart on white, on paper and by most eyes; gnuplot's own have a yellow.
+std::string colours() {
+  std::string text;
+  int number = 0;
+  for (const char* colour :
+       {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"})
+    text += fmt::format("set linetype {} linecolor rgb '{}'\n", ++number, colour);
+  return text;
+}
+
+}  // namespace
 
 std::vector<Figure> make_figures(const std::vector<Group>& groups, std::vector<std::string>& notes) {
   std::vector<Figure> figures;
@@ -18,16 +31,17 @@ std::vector<Figure> make_figures(const std::vector<Group>& groups, std::vector<s
 }
 
 bool draw_figures(const std::vector<Figure>& figures, const std::filesystem::path& folder) {
-  std::string program;
+  std::string program = colours();
   for (const Figure& figure : figures)
     for (const char* kind : {"svg", "png"}) {
       const bool is_svg = std::string(kind) == "svg";
       // Named, so that several figures in one page have different identifiers.
-      program +=
-          is_svg ? fmt::format("reset session\nset terminal svg size {},{} font 'sans,13' background 'white' name {}\n",
-                               figure.width, figure.height, gnuplot_quoted(figure.id))
-                 : fmt::format("reset session\nset terminal pngcairo size {},{} font 'sans,10'\n", figure.width,
-                               figure.height);
+      std::string name = figure.id;
+      std::replace(name.begin(), name.end(), '-', '_');
+      program += "reset session\n";
+      program += is_svg ? fmt::format("set terminal svg size {},{} font 'sans,13' background 'white' name '{}'\n",
+                                      figure.width, figure.height, name)
+                        : fmt::format("set terminal pngcairo size {},{} font 'sans,10'\n", figure.width, figure.height);
       program += fmt::format("set output {}\nset title {} noenhanced\n{}\nunset output\n",
                              gnuplot_quoted((folder / (figure.id + "." + kind)).string()), gnuplot_quoted(figure.title),
                              figure.program);

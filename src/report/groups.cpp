@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <unordered_map>
 
 namespace tutti {
 namespace {
-
-constexpr double kSignificant = 0.05;
 
 void estimate_rate(Group& group) {
   std::vector<double> means;
@@ -122,55 +119,6 @@ std::vector<Group> group_cells(const std::vector<Cell>& cells) {
   for (Group& group : groups) estimate_rate(group);
   find_baselines(groups);
   return groups;
-}
-
-std::vector<std::string> verdicts(const std::vector<Group>& groups) {
-  std::map<std::string, std::vector<const Group*>> contests;  // same conditions, different strategies
-  std::vector<std::string> order;
-  for (const Group& group : groups) {
-    if (group.rate.n == 0 || group.config.strategy.empty() || group.config.ranks < 2) continue;
-    Configuration conditions = group.config;
-    conditions.strategy.clear();
-    conditions.servers = -1;  // what only some strategies have
-    const std::string key = fmt::format("{}\x1f{}", word(group.source), key_of(conditions));
-    if (contests[key].empty()) order.push_back(key);
-    contests[key].push_back(&group);
-  }
-  std::vector<std::string> lines;
-  for (const std::string& key : order) {
-    std::vector<const Group*>& contest = contests[key];
-    if (contest.size() < 2) continue;
-    std::stable_sort(contest.begin(), contest.end(),
-                     [](const Group* a, const Group* b) { return a->rate.mean > b->rate.mean; });
-    const Group &first = *contest[0], &second = *contest[1];
-    Configuration conditions = first.config;
-    conditions.strategy.clear();
-    conditions.servers = -1;
-    const Ratio ratio = compare(second.rate, first.rate);
-    const double percent = 100 * (ratio.ratio - 1);
-    const bool is_one_run = std::string(first.basis) == "steps" || std::string(second.basis) == "steps";
-    const std::string where =
-        fmt::format("{} ({}{})", describe(conditions), word(first.source), is_one_run ? ", one run each" : "");
-    if (!std::isfinite(ratio.high)) {
-      lines.push_back(fmt::format("{}: {} is ahead of {} by {:.1f} %, but no spread is known: repeat it to know", where,
-                                  first.config.strategy, second.config.strategy, percent));
-    } else if (ratio.p < kSignificant) {
-      lines.push_back(fmt::format("{}: {} is fastest, {:.1f} % ahead of {} (95 % interval {:.1f} to {:.1f} %)", where,
-                                  first.config.strategy, percent, second.config.strategy, 100 * (ratio.low - 1),
-                                  100 * (ratio.high - 1)));
-    } else {
-      // All that cannot be told from the first.
-      std::string others;
-      for (std::size_t i = 1; i < contest.size(); ++i)
-        if (compare(contest[i]->rate, first.rate).p >= kSignificant)
-          others += (others.empty() ? "" : ", ") + contest[i]->config.strategy;
-      lines.push_back(
-          fmt::format("{}: no winner. {} and {} cannot be told apart: noise exceeds the {:.1f} % between the "
-                      "first two (95 % interval {:.1f} to {:.1f} %)",
-                      where, first.config.strategy, others, percent, 100 * (ratio.low - 1), 100 * (ratio.high - 1)));
-    }
-  }
-  return lines;
 }
 
 }  // namespace tutti

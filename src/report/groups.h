@@ -33,8 +33,4 @@ struct Group {
 /// the group's own nodes before all others, and of several nodes the slowest's.
 std::vector<Group> group_cells(const std::vector<Cell>& cells);
 
-/// Who is fastest among strategies that were compared under the same conditions, or that noise exceeds the difference;
-/// one line for each comparison.
-std::vector<std::string> verdicts(const std::vector<Group>& groups);
-
 }  // namespace tutti

@@ -69,8 +69,7 @@ json read_timeline(const fs::path& file, const std::string& title) {
   }
 }
 
-template <typename Container>
-std::string lines(const Container& texts, const std::string& prefix) {
+std::string lines(const std::vector<std::string>& texts, const std::string& prefix) {
   std::string result;
   for (const std::string& text : texts) result += prefix + text + "\n";
   return result;
@@ -108,10 +107,10 @@ Report build_report(const CellSet& set) {
   report.notes = set.notes;
   note_load(set.cells, report.notes);
   const std::vector<Group> groups = group_cells(set.cells);
-  report.verdicts = verdicts(groups);
-  for (Table table : {strategies_table(groups), step_rates_table(groups, report.notes), epochs_table(set.cells),
-                      nodes_table(set.cells, report.notes), rank_times_table(set.cells), statistics_table(groups),
-                      failures_table(set.cells)})
+  for (Table table :
+       {strategies_table(groups), fastest_table(groups, report.notes), step_rates_table(groups, report.notes),
+        epochs_table(set.cells), nodes_table(set.cells, report.notes), rank_times_table(set.cells),
+        statistics_table(groups), failures_table(set.cells)})
     if (!table.rows.empty()) report.tables.push_back(std::move(table));
   report.figures = make_figures(groups, report.notes);
   report.traces = traces_of(groups);
@@ -132,14 +131,12 @@ std::string terminal_text(const Report& report, std::size_t most_rows) {
   std::string text = "# " + report.title + "\n\n" + lines(report.notes, "note: ");
   if (!report.notes.empty()) text += "\n";
   for (const Table& table : report.tables) text += aligned_text(table, most_rows) + "\n";
-  if (!report.verdicts.empty()) text += "## Who is fastest\n\n" + lines(report.verdicts, "- ");
   return text;
 }
 
 std::string markdown(const Report& report, const std::string& figure_folder) {
   std::string text = "# " + report.title + "\n\n" + lines(report.notes, "- note: ");
   if (!report.notes.empty()) text += "\n";
-  if (!report.verdicts.empty()) text += "## Who is fastest\n\n" + lines(report.verdicts, "- ") + "\n";
   for (const Table& table : report.tables) text += markdown(table) + "\n";
   if (!figure_folder.empty())
     for (const Figure& figure : report.figures)
@@ -166,7 +163,6 @@ json page_document(const Report& report, const fs::path& figure_folder) {
                    {"tables", json::array()},
                    {"figures", json::array()},
                    {"timelines", json::array()}};
-  for (const std::string& verdict : report.verdicts) document["notes"].push_back(verdict);
   for (const Table& table : report.tables) {
     if (table.rows.size() <= kMostRowsOfPage) {
       document["tables"].push_back(to_json(table));
@@ -187,8 +183,7 @@ json page_document(const Report& report, const fs::path& figure_folder) {
     document["figures"].push_back(
         {{"id", figure.id}, {"title", figure.title}, {"caption", figure.caption}, {"svg", svg}});
   }
-  for (const auto& [file, title] : report.traces)
-    document["timelines"].push_back(read_timeline(file, title));
+  for (const auto& [file, title] : report.traces) document["timelines"].push_back(read_timeline(file, title));
   return document;
 }
 

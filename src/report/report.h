@@ -17,8 +17,7 @@ struct Report {
   std::string command;      // to repeat it, one a line
   std::string environment;  // JSON text
   std::vector<std::string> notes;
-  std::vector<std::string> verdicts;  // who is fastest, or that noise exceeds the difference
-  std::vector<Table> tables;          // those that fit
+  std::vector<Table> tables;  // those that fit
   std::vector<Figure> figures;
   std::vector<std::pair<std::filesystem::path, std::string>> traces;  // with their titles
 };

@@ -51,24 +51,25 @@ std::string axes(const Panel& panel) {
   std::map<int, bool> counts = {{1, true}};
   for (const auto& [name, line] : panel.lines)
     for (const auto& [ranks, group] : line) counts[ranks] = true;
-  if (panel.most_ranks >= 8) text += "set logscale x 2\n";
   text += "set xtics (";
   for (const auto& [count, ignored] : counts)
     text += fmt::format("{}'{}' {}", text.back() == '(' ? "" : ", ", count, count);
-  return text + fmt::format(")\nset xrange [{}:{}]\n", panel.most_ranks >= 8 ? 0.9 : 0.8, panel.most_ranks * 1.1);
+  return text + ")\n";
 }
 
 Figure throughput(const Panel& panel) {
   Figure figure;
   figure.title = "Throughput: " + panel_title(panel.config);
-  figure.program = axes(panel) + "set ylabel 'samples/s'\nset yrange [0:*]\n";
+  // From eight ranks on, doublings: on two logarithmic axes the ideal is a straight line.
+  const bool doubles = panel.most_ranks >= 8;
+  figure.program =
+      axes(panel) + "set ylabel 'samples/s'\n" +
+      (doubles ? fmt::format("set logscale x 2\nset logscale y\nset xrange [0.9:{}]\n", panel.most_ranks * 1.2)
+               : fmt::format("set yrange [0:*]\nset xrange [0.8:{}]\n", panel.most_ranks + 0.2));
   std::string blocks, curves;
   if (panel.baseline > 0) {
-    // Points rather than a formula: on a logarithmic axis the straight line through them is a curve.
-    blocks += "$ideal << END\n";
-    for (int ranks = 1; ranks <= panel.most_ranks; ++ranks)
-      blocks += fmt::format("{} {:.9g}\n", ranks, panel.baseline * ranks);
-    blocks += "END\n";
+    blocks += fmt::format("$ideal << END\n1 {:.9g}\n{} {:.9g}\nEND\n", panel.baseline, panel.most_ranks,
+                          panel.baseline * panel.most_ranks);
     curves = "$ideal using 1:2 with lines dashtype 2 linecolor rgb '#888888' title 'ideal'";
   }
   int number = 0;
@@ -93,18 +94,25 @@ Figure throughput(const Panel& panel) {
 Figure efficiency(const Panel& panel) {
   Figure figure;
   figure.title = "Scaling efficiency: " + panel_title(panel.config);
-  figure.program = axes(panel) + "set ylabel 'percent of one rank × ranks'\nset yrange [0:*]\n";
+  figure.program =
+      axes(panel) + "set ylabel 'percent of one rank × ranks'\n" +
+      (panel.most_ranks >= 8 ? fmt::format("set logscale x 2\nset xrange [0.9:{}]\n", panel.most_ranks * 1.2)
+                             : fmt::format("set xrange [0.8:{}]\n", panel.most_ranks + 0.2));
+  double highest = 0;
   std::string blocks, curves = "100 with lines dashtype 2 linecolor rgb '#888888' title 'ideal'";
   int number = 0;
   for (const auto& [name, line] : panel.lines) {
     blocks += fmt::format("$line{} << END\n", number);
     for (const auto& [ranks, group] : line)
-      if (group->efficiency) blocks += fmt::format("{} {:.9g}\n", ranks, 100 * *group->efficiency);
+      if (group->efficiency) {
+        blocks += fmt::format("{} {:.9g}\n", ranks, 100 * *group->efficiency);
+        highest = std::max(highest, 100 * *group->efficiency);
+      }
     blocks += "END\n";
     curves += fmt::format(", $line{} using 1:2 with linespoints linewidth 1.5 title {}", number, gnuplot_quoted(name));
     ++number;
   }
-  figure.program += blocks + "plot " + curves;
+  figure.program += fmt::format("set yrange [0:{:.0f}]\n", std::max(110.0, highest * 1.05)) + blocks + "plot " + curves;
   figure.caption = "Speed-up over one rank, divided by the number of ranks.";
   return figure;
 }

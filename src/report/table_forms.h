@@ -23,7 +23,11 @@ Table epochs_table(const std::vector<Cell>& cells);
 /// Samples/s ± deviation by model, network, strategy and number of ranks, with scaling efficiency.
 Table strategies_table(const std::vector<Group>& groups);
 
-/// What stands behind those figures: repeats, median, mean, 95 % interval, steps used and dropped.
+/// Who is fastest among strategies under the same conditions, or that noise exceeds the difference.
+Table fastest_table(const std::vector<Group>& groups, std::vector<std::string>& notes);
+
+/// What stands behind those figures: repeats, median, mean, 95 % interval, steps used and dropped; not of
+/// what a text states.
 Table statistics_table(const std::vector<Group>& groups);
 
 /// Nodes × ranks of each: steps, run time, speed-up, node list, with averages over repeats on different nodes.
