@@ -75,11 +75,14 @@ void write_folder(const Report& report, const CellSet& set, const fs::path& fold
   write_file_atomically(folder / "report.json", document.dump() + "\n");
   write_file_atomically(folder / "report.md", markdown(report, has_figures ? "figures" : ""));
   for (const Table& table : report.tables) write_file_atomically(folder / (table.id + ".csv"), csv(table));
+  // What was no record before; the others have files of their own.
   std::string records;
-  for (const Cell& cell : set.cells) records += to_json(cell).dump() + "\n";
-  write_file_atomically(folder / "cells.jsonl", records);
-  fmt::print("{}/: report.html, report.md, report.json, cells.jsonl, {} tables as CSV, {} figures as SVG and PNG\n",
-             folder.string(), report.tables.size(), has_figures ? report.figures.size() : 0);
+  for (const Cell& cell : set.cells)
+    if (cell.source == Source::published) records += to_json(cell).dump() + "\n";
+  if (!records.empty()) write_file_atomically(folder / "cells.jsonl", records);
+  fmt::print("{}/: report.html, report.md, report.json{}, {} table{} as CSV, {} figures as SVG and PNG\n",
+             folder.string(), records.empty() ? "" : ", cells.jsonl", report.tables.size(),
+             report.tables.size() == 1 ? "" : "s", has_figures ? report.figures.size() : 0);
 }
 
 int run_compare(const Arguments& arguments) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,7 +84,7 @@ struct Cell {
   std::string error;
   Configuration config;
   bool is_baseline = false;
-  std::string environment;  // JSON text, "" if none
+  std::shared_ptr<const nlohmann::json> environment;  // null if none; cells of one sweep share it
   std::optional<double> load;
   std::string command;
   double samples_per_step = 0;
@@ -100,8 +102,19 @@ struct Cell {
   std::string folder;  // of the run, "" if unknown; a trace may lie there
 };
 
-/// A cell record. Absent fields are fine; one of the wrong kind throws Error naming it.
-Cell cell_from_json(const nlohmann::json& record);
+/// Reads cell records, one after the other.
+class CellParser {
+ public:
+  /// The text of one record. Absent fields are fine; one of the wrong kind, or a damaged text, throws Error naming it.
+  Cell parse(std::string_view record);
+
+ private:
+  std::shared_ptr<const nlohmann::json> environment(std::string_view text);
+
+  // Most cells have the environment of the one before, and share it.
+  std::string last_text_;
+  std::shared_ptr<const nlohmann::json> last_environment_;
+};
 nlohmann::json to_json(const Cell& cell);
 
 }  // namespace tutti

@@ -25,6 +25,13 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 
 std::string attempt_key(const Cell& cell) { return fmt::format("{}\x1f{}\x1f{}", cell.sweep, cell.id, cell.repeat); }
 
+/// Quickly: of a hundred thousand lines, each is looked at once more than it need be. A key stands in quotes, which
+/// would be escaped inside of a text.
+bool is_cell(const std::string& line) {
+  return line.find("\"record\":\"cell\"") != std::string::npos ||
+         line.find("\"record\": \"cell\"") != std::string::npos;
+}
+
 /// Line by line, so that no more than one record is JSON at a time: a sweep may have a hundred thousand.
 void read_lines(const fs::path& file, CellSet& set) {
   std::vector<char> buffer(kBufferBytes);
@@ -33,45 +40,47 @@ void read_lines(const fs::path& file, CellSet& set) {
   stream.open(file);
   if (!stream) throw Error("cannot read {}: {}", file.string(), std::strerror(errno));
   RunRecords run;
+  CellParser parser;
   std::unordered_map<std::string, std::size_t> places;  // of attempts, in set.cells
+  const fs::path folder = file.parent_path() / "cells";
+  const auto add = [&](Cell cell) {
+    if (cell.id.empty()) {
+      set.cells.push_back(std::move(cell));
+      return;
+    }
+    cell.folder = (folder / cell.id).string();
+    const auto [place, is_new] = places.emplace(attempt_key(cell), set.cells.size());
+    if (is_new)
+      set.cells.push_back(std::move(cell));
+    else
+      set.cells[place->second] = std::move(cell);
+  };
   std::size_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
     const bool is_whole = !stream.eof();  // a line that the end of the file ended has no newline
-    const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!record.is_object() || !record.contains("record")) {
-      if (is_whole)
-        throw Error("{}, line {}: this is not a record; the file is damaged. Remove the line to read the rest.",
-                    file.string(), number);
-      set.notes.push_back(
-          fmt::format("{}: the last line is cut off and was skipped; its cell has to run again", file.string()));
-      break;
-    }
     try {
-      if (text_in(record, "record") != "cell") {
-        run.add(record);
+      if (is_cell(line)) {
+        add(parser.parse(line));
         continue;
       }
-      Cell cell = cell_from_json(record);
-      if (!cell.id.empty()) {
-        cell.folder = (file.parent_path() / "cells" / cell.id).string();
-        const auto [place, is_new] = places.emplace(attempt_key(cell), set.cells.size());
-        if (!is_new) {
-          set.cells[place->second] = std::move(cell);
-          continue;
-        }
+      const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (!record.is_object() || !record.contains("record"))
+        throw Error("this is not a record; the file is damaged. Remove the line to read the rest");
+      run.add(record);
+    } catch (const std::exception& problem) {
+      if (!is_whole) {
+        set.notes.push_back(
+            fmt::format("{}: the last line is cut off and was skipped; its cell has to run again", file.string()));
+        break;
       }
-      set.cells.push_back(std::move(cell));
-    } catch (const json::exception& problem) {
-      throw Error("{}, line {}: this record is not as Tutti writes it: {}", file.string(), number, problem.what());
-    } catch (const Error& problem) {
-      throw Error("{}, line {}: this record is not as Tutti writes it: {}", file.string(), number, problem.what());
+      throw Error("{}, line {}: {}", file.string(), number, problem.what());
     }
   }
   if (stream.bad()) throw Error("cannot read {} beyond line {}: {}", file.string(), number, std::strerror(errno));
   if (std::optional<Cell> cell = run.cell()) {
     cell->folder = file.parent_path().string();
-    if (set.environment.empty()) set.environment = cell->environment;
+    if (!set.environment) set.environment = cell->environment;
     set.cells.push_back(std::move(*cell));
   }
 }
@@ -83,7 +92,8 @@ void read_sweep_file(const fs::path& file, CellSet& set) {
     set.title = text_in(sweep, "title");
     if (set.title.empty()) set.title = text_in(sweep, "name");
     set.command = text_in(sweep, "command");
-    if (const json* const environment = object_in(sweep, "environment")) set.environment = environment->dump();
+    if (const json* const environment = object_in(sweep, "environment"))
+      set.environment = std::make_shared<const json>(*environment);
     const json* const planned = array_in(sweep, "cells");
     if (planned == nullptr) return;
     std::unordered_set<std::string> ended;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,9 @@ namespace tutti {
 
 /// What lies in a sweep's folder, a run's folder, or a file of records.
 struct CellSet {
-  std::string title;        // of the sweep, or the run's name
-  std::string command;      // that made it, if known
-  std::string environment;  // JSON text
+  std::string title;    // of the sweep, or the run's name
+  std::string command;  // that made it, if known
+  std::shared_ptr<const nlohmann::json> environment;
   std::vector<Cell> cells;  // the last attempt of each, in order of their first
   std::vector<std::string> notes;
 };

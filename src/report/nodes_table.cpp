@@ -95,6 +95,7 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
   table.columns.push_back({"speedup", "speed-up", "number", 2});
   table.columns.push_back({"node_list", "node(s)"});
   const auto add = [&](const Cell& cell, double run_s, const std::optional<double>& speedup, const std::string& where) {
+    if (!table.has_room()) return;
     TableRow row;
     row.values.push_back(text_value(word(cell.source)));
     for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));

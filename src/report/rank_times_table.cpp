@@ -44,6 +44,7 @@ Table rank_times_table(const std::vector<Cell>& cells) {
     if (!has_rank_times(cell)) continue;
     for (const EpochTimes& epoch : cell.epochs)
       for (const RankTimesOfEpoch& rank : epoch.ranks) {
+        if (!table.has_room()) continue;
         TableRow row;
         row.values.push_back(text_value(word(cell.source)));
         for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));

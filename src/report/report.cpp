@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "report/fields.h"
 #include "report/table_forms.h"
 #include "report/timeline.h"
 
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kMostTraces = 8;
-constexpr std::size_t kMostRowsOfPage = 5000;  // of a table; a browser sorts them at once
+constexpr std::size_t kMostRowsOfPage = 2000;  // of a table; a browser sorts them at once
 constexpr double kBusy = 1.5;                  // load per core above which others were at work
 constexpr std::size_t kMostNotes = 40;
 
@@ -29,9 +30,7 @@ void note_load(const std::vector<Cell>& cells, std::vector<std::string>& notes) 
   for (const Cell& cell : cells) {
     if (!cell.load) continue;
     ++known;
-    const json environment =
-        cell.environment.empty() ? json::object() : json::parse(cell.environment, nullptr, /*allow_exceptions=*/false);
-    const double cores = environment.is_object() ? environment.value("cores", 0.0) : 0.0;
+    const double cores = cell.environment ? number_in(*cell.environment, "cores").value_or(0) : 0;
     if (cores <= 0 || *cell.load <= kBusy * cores) continue;
     ++busy;
     worst = std::max(worst, *cell.load / cores);
@@ -84,7 +83,7 @@ CellSet merge(std::vector<CellSet> sets) {
     if (titles.insert(set.title).second) all.title += (all.title.empty() ? "" : ", ") + set.title;
     if (!set.command.empty() && commands.insert(set.command).second)
       all.command += (all.command.empty() ? "" : "\n") + set.command;
-    if (all.environment.empty()) all.environment = set.environment;
+    if (!all.environment) all.environment = set.environment;
     all.notes.insert(all.notes.end(), set.notes.begin(), set.notes.end());
     if (all.cells.empty())
       all.cells = std::move(set.cells);
@@ -103,15 +102,19 @@ Report build_report(const CellSet& set) {
   report.command = set.command;
   report.environment = set.environment;
   for (const Cell& cell : set.cells)
-    if (report.environment.empty()) report.environment = cell.environment;
+    if (!report.environment) report.environment = cell.environment;
   report.notes = set.notes;
   note_load(set.cells, report.notes);
   const std::vector<Group> groups = group_cells(set.cells);
   for (Table table :
        {strategies_table(groups), fastest_table(groups, report.notes), step_rates_table(groups, report.notes),
         epochs_table(set.cells), nodes_table(set.cells, report.notes), rank_times_table(set.cells),
-        statistics_table(groups), failures_table(set.cells)})
-    if (!table.rows.empty()) report.tables.push_back(std::move(table));
+        statistics_table(groups), failures_table(set.cells)}) {
+    if (table.rows.empty()) continue;
+    if (table.left_out > 0)
+      table.caption += fmt::format("{}{} further rows are left out.", table.caption.empty() ? "" : " ", table.left_out);
+    report.tables.push_back(std::move(table));
+  }
   report.figures = make_figures(groups, report.notes);
   report.traces = traces_of(groups);
   const auto failed =
@@ -142,8 +145,7 @@ std::string markdown(const Report& report, const std::string& figure_folder) {
     for (const Figure& figure : report.figures)
       text += fmt::format("![{}]({}/{}.svg)\n\n{}\n\n", figure.title, figure_folder, figure.id, figure.caption);
   if (!report.command.empty()) text += "## To repeat it\n\n```\n" + report.command + "\n```\n\n";
-  if (!report.environment.empty())
-    text += "## Environment\n\n```\n" + json::parse(report.environment).dump(1) + "\n```\n";
+  if (report.environment) text += "## Environment\n\n```\n" + report.environment->dump(1) + "\n```\n";
   return text;
 }
 
@@ -155,14 +157,11 @@ std::string csv(const Report& report) {
 }
 
 json page_document(const Report& report, const fs::path& figure_folder) {
-  json document = {{"title", report.title},
-                   {"subtitle", "measured, simulated and published figures, each labelled"},
-                   {"command", report.command},
-                   {"environment", report.environment.empty() ? json::object() : json::parse(report.environment)},
-                   {"notes", report.notes},
-                   {"tables", json::array()},
-                   {"figures", json::array()},
-                   {"timelines", json::array()}};
+  json document = {
+      {"title", report.title},     {"subtitle", "measured, simulated and published figures, each labelled"},
+      {"command", report.command}, {"environment", report.environment ? *report.environment : json::object()},
+      {"notes", report.notes},     {"tables", json::array()},
+      {"figures", json::array()},  {"timelines", json::array()}};
   for (const Table& table : report.tables) {
     if (table.rows.size() <= kMostRowsOfPage) {
       document["tables"].push_back(to_json(table));

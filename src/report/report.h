@@ -14,8 +14,8 @@ namespace tutti {
 /// All that is shown of some runs, sweeps and published texts.
 struct Report {
   std::string title;
-  std::string command;      // to repeat it, one a line
-  std::string environment;  // JSON text
+  std::string command;  // to repeat it, one a line
+  std::shared_ptr<const nlohmann::json> environment;
   std::vector<std::string> notes;
   std::vector<Table> tables;  // those that fit
   std::vector<Figure> figures;

@@ -85,7 +85,8 @@ void RunRecords::begin(const json& record) {
     if (const auto value = config->find(key); value != config->end() && *value != usual)
       to.other += fmt::format("{}{} {}", to.other.empty() ? "" : ", ", key, value->dump());
   cell_.samples_per_step = static_cast<double>(to.batch * to.ranks * whole_in(*config, "accumulate", 1));
-  if (const json* const environment = object_in(record, "environment")) cell_.environment = environment->dump();
+  if (const json* const environment = object_in(record, "environment"))
+    cell_.environment = std::make_shared<const json>(*environment);
   cell_.nodes.clear();
   std::vector<std::string> hosts;
   if (const json* const nodes = array_in(record, "nodes"))

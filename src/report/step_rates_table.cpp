@@ -67,6 +67,7 @@ Table step_rates_table(const std::vector<Group>& groups, std::vector<std::string
   for (const Group& group : groups)
     for (const Cell* cell : group.cells) {
       if (!has_rates(*cell)) continue;
+      if (!table.has_room()) continue;
       TableRow row;
       row.values.push_back(text_value(word(cell->source)));
       for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell->config));
@@ -119,6 +120,7 @@ Table epochs_table(const std::vector<Cell>& cells) {
     if (cell.is_failed) continue;
     for (const EpochTimes& epoch : cell.epochs) {
       if (!is_shown(epoch)) continue;
+      if (!table.has_room()) continue;
       TableRow row;
       row.values.push_back(text_value(word(cell.source)));
       for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));

@@ -29,6 +29,17 @@ struct Table {
   std::vector<TableColumn> columns;
   std::vector<TableRow> rows;
 
+  /// Asked before a row per run or rank is made: of a very large sweep they would fill the memory and no eye, so
+  /// further ones are only counted.
+  bool has_room() {
+    if (rows.size() < kMostRows) return true;
+    ++left_out;
+    return false;
+  }
+
+  static constexpr std::size_t kMostRows = 20000;
+  std::size_t left_out = 0;
+
   std::size_t column(const std::string& key) const;  // throws Error where there is none
 };
 

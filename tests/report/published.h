@@ -30,8 +30,8 @@ inline std::vector<Cell> through_records(const std::string& name, const std::str
                                          std::vector<std::string>* notes = nullptr) {
   PublishedText text = published_text(name, content);
   std::vector<Cell> cells;
-  for (const Cell& cell : import_published(text))
-    cells.push_back(cell_from_json(nlohmann::json::parse(to_json(cell).dump())));
+  CellParser parser;
+  for (const Cell& cell : import_published(text)) cells.push_back(parser.parse(to_json(cell).dump()));
   if (notes != nullptr) *notes = text.notes;
   return cells;
 }
