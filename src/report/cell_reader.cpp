@@ -25,8 +25,7 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 
 std::string attempt_key(const Cell& cell) { return fmt::format("{}\x1f{}\x1f{}", cell.sweep, cell.id, cell.repeat); }
 
-/// Quickly: of a hundred thousand lines, each is looked at once more than it need be. A key stands in quotes, which
-/// would be escaped inside of a text.
+/// Without reading it. The quotes of a key would be escaped inside of a text.
 bool is_cell(const std::string& line) {
   return line.find("\"record\":\"cell\"") != std::string::npos ||
          line.find("\"record\": \"cell\"") != std::string::npos;
