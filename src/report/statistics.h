@@ -14,7 +14,7 @@ double student_quantile(double probability, double freedom);
 /// How likely |t| or more is under Student's distribution.
 double student_two_sided(double t, double freedom);
 
-double median(std::vector<double> values);
+double median_of(std::vector<double> values);
 
 /// What is known of a quantity from some observations of it.
 struct Estimate {
