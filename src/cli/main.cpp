@@ -20,6 +20,7 @@
 #include "cli/plan_command.h"
 #include "cli/probe_command.h"
 #include "cli/recipe.h"
+#include "cli/report_command.h"
 #include "cli/slurm_command.h"
 #include "cli/torch_facts.h"
 #include "cli/train_command.h"
@@ -89,6 +90,7 @@ int run(int argc, char** argv) {
   commands["check"] = add_check_command(program, ask_torch);
   commands["probe"] = add_probe_command(program, ask_torch);
   commands["plan"] = add_plan_command(program);
+  commands["report"] = add_report_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);

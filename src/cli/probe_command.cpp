@@ -14,6 +14,7 @@
 #include "base/cpu_times.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/gnuplot.h"
 #include "base/names.h"
 #include "cli/rank_arguments.h"
 #include "comm/connect.h"

@@ -34,7 +34,4 @@ std::string sparkline(const std::vector<double>& values);
 /// A program for gnuplot that draws bus bandwidth over message size to `file`, by its ending svg or png.
 std::string gnuplot_program(const std::vector<ProbedLevel>& levels, const std::filesystem::path& file);
 
-/// Draws it. False where there is no gnuplot; throws Error when it fails.
-bool draw_with_gnuplot(const std::string& program);
-
 }  // namespace tutti

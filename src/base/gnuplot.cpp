@@ -1,0 +1,39 @@
+#include "base/gnuplot.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace tutti {
+namespace {
+
+bool has_gnuplot() {
+  std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((folder + "/gnuplot").c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string gnuplot_quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
+  return result + "'";
+}
+
+bool draw_with_gnuplot(const std::string& program) {
+  if (!has_gnuplot()) return false;
+  FILE* const pipe = ::popen("gnuplot", "w");
+  if (pipe == nullptr) throw Error("cannot start gnuplot");
+  const bool is_written = std::fwrite(program.data(), 1, program.size(), pipe) == program.size();
+  const int status = ::pclose(pipe);
+  if (!is_written || status != 0) throw Error("gnuplot could not draw; what it said is above");
+  return true;
+}
+
+}  // namespace tutti

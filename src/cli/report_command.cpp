@@ -1,0 +1,165 @@
+#include "cli/report_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "report/compare.h"
+#include "report/import.h"
+#include "report/page.h"
+#include "report/report.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kRowsOnTerminal = 60;
+constexpr int kExitWorse = 1;
+
+struct Arguments {
+  std::vector<std::string> runs, imports, compared;
+  std::string runs_folder = "runs";
+  std::string html_file, folder;
+  bool as_markdown = false, as_csv = false, as_json = false;
+  double threshold_percent = 2;
+};
+
+CellSet read_published(const fs::path& file) {
+  CellSet set;
+  set.title = file.filename().string();
+  set.cells = import_published(file, set.notes);
+  return set;
+}
+
+/// Texts and Markdown are published ones; the rest is Tutti's own.
+CellSet read_any(const std::string& name, const std::string& runs_folder) {
+  const fs::path extension = fs::path(name).extension();
+  if ((extension == ".md" || extension == ".txt") && fs::is_regular_file(name)) return read_published(name);
+  return read_cells(name, runs_folder);
+}
+
+/// A folder that is gone when its owner is.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("tutti-report-{}", ::getpid())) {
+    make_folders(path_);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { remove_tree(path_); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+bool draw(const Report& report, const fs::path& folder) {
+  if (report.figures.empty()) return false;
+  make_folders(folder);
+  if (draw_figures(report.figures, folder)) return true;
+  fmt::print(stderr, "tutti: there is no gnuplot, so no figures (apt-get install gnuplot-nox)\n");
+  return false;
+}
+
+void write_folder(const Report& report, const CellSet& set, const fs::path& folder) {
+  make_folders(folder);
+  const bool has_figures = draw(report, folder / "figures");
+  const nlohmann::json document = page_document(report, has_figures ? folder / "figures" : fs::path());
+  write_file_atomically(folder / "report.html", render_page(document));
+  write_file_atomically(folder / "report.json", document.dump() + "\n");
+  write_file_atomically(folder / "report.md", markdown(report, has_figures ? "figures" : ""));
+  for (const Table& table : report.tables) write_file_atomically(folder / (table.id + ".csv"), csv(table));
+  // What was no record before; the others have files of their own.
+  std::string records;
+  for (const Cell& cell : set.cells)
+    if (cell.source == Source::published) records += to_json(cell).dump() + "\n";
+  if (!records.empty()) write_file_atomically(folder / "cells.jsonl", records);
+  fmt::print("{}/: report.html, report.md, report.json{}, {} table{} as CSV, {} figures as SVG and PNG\n",
+             folder.string(), records.empty() ? "" : ", cells.jsonl", report.tables.size(),
+             report.tables.size() == 1 ? "" : "s", has_figures ? report.figures.size() : 0);
+}
+
+int run_compare(const Arguments& arguments) {
+  const CellSet a = read_any(arguments.compared[0], arguments.runs_folder);
+  const CellSet b = read_any(arguments.compared[1], arguments.runs_folder);
+  for (const CellSet* set : {&a, &b})
+    if (set->cells.empty()) throw Error("{} has no cells to compare", set->title);
+  const Comparison comparison = compare_cells(a.cells, b.cells, arguments.threshold_percent / 100);
+  if (comparison.configs.empty() && comparison.failed_in_b.empty())
+    throw Error("{} and {} have no configuration in common: A has {}, B has {}", arguments.compared[0],
+                arguments.compared[1], describe(a.cells.front().config), describe(b.cells.front().config));
+  const Table table = comparison_table(comparison);
+  if (arguments.as_json)
+    fmt::print("{}\n", to_json(table).dump());
+  else if (arguments.as_csv)
+    fmt::print("{}", csv(table));
+  else
+    fmt::print("A: {}\nB: {}\n\n{}\n{}", arguments.compared[0], arguments.compared[1],
+               arguments.as_markdown ? markdown(table) : aligned_text(table, table.rows.size()), sum_up(comparison));
+  return comparison.is_worse() ? kExitWorse : 0;
+}
+
+int run_report(const Arguments& arguments) {
+  std::vector<CellSet> sets;
+  for (const std::string& run : arguments.runs) sets.push_back(read_any(run, arguments.runs_folder));
+  for (const std::string& file : arguments.imports) sets.push_back(read_published(file));
+  if (sets.empty()) throw UsageError("name a run, a sweep or a published text to report. See `tutti report --help`.");
+  const CellSet set = merge(std::move(sets));
+  const Report report = build_report(set);
+  const bool prints = arguments.as_markdown || arguments.as_csv || arguments.as_json;
+  if (arguments.as_markdown) fmt::print("{}", markdown(report, ""));
+  if (arguments.as_csv) fmt::print("{}", csv(report));
+  if (arguments.as_json) fmt::print("{}\n", page_document(report, "").dump());
+  if (!arguments.html_file.empty()) {
+    const TemporaryFolder figures;
+    const bool has_figures = draw(report, figures.path());
+    write_file_atomically(arguments.html_file,
+                          render_page(page_document(report, has_figures ? figures.path() : fs::path())));
+    if (!prints) fmt::print("{}\n", arguments.html_file);
+  }
+  if (!prints && arguments.html_file.empty()) fmt::print("{}", terminal_text(report, kRowsOnTerminal));
+  if (!arguments.folder.empty()) write_folder(report, set, arguments.folder);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> add_report_command(CLI::App& program) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("report", "tables, figures and a page of runs, sweeps and published results");
+  command->add_option("RUN", arguments->runs, "sweeps or runs (name or folder), files of records, published texts")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--import", arguments->imports, "published texts, whatever they are called")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--html", arguments->html_file, "write one page with tables, figures and timelines to this file");
+  command->add_flag("--md", arguments->as_markdown, "print Markdown");
+  command->add_flag("--csv", arguments->as_csv, "print comma-separated values, a table after the other");
+  command->add_flag("--json", arguments->as_json, "print the report as JSON, in the form the page is made from");
+  command->add_option("-o,--out", arguments->folder, "write page, Markdown, CSV, figures and records to this folder");
+  command->add_option("--compare", arguments->compared, "A B: what got faster or slower from A to B")
+      ->expected(2)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  command->add_option("--threshold", arguments->threshold_percent, "--compare: percent from which on a change counts")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
+  command->footer(
+      "Examples:\n  tutti report first second\n  tutti report runs/…-bench-strategies-networks -o report\n"
+      "  tutti report --compare before after   # exit code 1 if something got slower");
+  return [arguments] {
+    if (!arguments->compared.empty()) {
+      if (!arguments->runs.empty()) throw UsageError("--compare takes two runs, and no others beside it.");
+      return run_compare(*arguments);
+    }
+    return run_report(*arguments);
+  };
+}
+
+}  // namespace tutti

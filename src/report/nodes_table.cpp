@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "report/config_columns.h"
+#include "report/node_list.h"
+#include "report/table_forms.h"
+
+namespace tutti {
+namespace {
+
+constexpr double kRounding = 0.0101;  // a speed-up may be stated with two digits, rounded or cut off
+
+/// Runs of one configuration, whatever nodes they ran on.
+struct Runs {
+  std::vector<const Cell*> cells;
+  const Cell* stated_average = nullptr;
+
+  const Cell& first() const { return cells.empty() ? *stated_average : *cells.front(); }
+  double mean_s() const {
+    double sum = 0;
+    for (const Cell* cell : cells) sum += cell->run_s;
+    return cells.empty() ? stated_average->run_s : sum / static_cast<double>(cells.size());
+  }
+  /// As the text has it, where it does.
+  double shown_mean_s() const { return stated_average != nullptr ? stated_average->run_s : mean_s(); }
+};
+
+std::string runs_key(const Cell& cell) { return fmt::format("{}\x1f{}", word(cell.source), key_of(cell.config)); }
+
+/// What a run on one rank shares with those that are measured against it.
+std::string baseline_key(const Cell& cell) {
+  Configuration config = cell.config;
+  config.ranks = config.nodes = 0;
+  config.strategy.clear();
+  config.network.clear();
+  config.transport.clear();
+  config.wire.clear();
+  config.servers = -1;
+  return fmt::format("{}\x1f{}", word(cell.source), key_of(config));
+}
+
+int64_t epochs_of(const Cell& cell) {
+  return cell.stated.epochs ? *cell.stated.epochs : static_cast<int64_t>(cell.epochs.size());
+}
+
+/// "2", or "3+2" where nodes differ.
+TableValue ranks_per_node(const Cell& cell) {
+  const Configuration& config = cell.config;
+  const bool is_unequal = std::any_of(cell.nodes.begin(), cell.nodes.end(),
+                                      [&](const NodeShare& node) { return node.ranks != cell.nodes[0].ranks; });
+  if (!is_unequal) return whole_value(config.nodes > 0 ? config.ranks / config.nodes : config.ranks, 0);
+  std::string text;
+  for (const NodeShare& node : cell.nodes) text += fmt::format("{}{}", text.empty() ? "" : "+", node.ranks);
+  return text_value(text);
+}
+
+}  // namespace
+
+Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& notes) {
+  Table table{"nodes", "Run time by nodes and ranks of each", "", {}, {}};
+  std::vector<Runs> all;
+  std::unordered_map<std::string, std::size_t> places;
+  std::vector<const Configuration*> configs;
+  for (const Cell& cell : cells) {
+    if (cell.is_failed || !(cell.run_s > 0)) continue;
+    const auto [place, is_new] = places.emplace(runs_key(cell), all.size());
+    if (is_new) all.emplace_back();
+    if (cell.stated.is_average)
+      all[place->second].stated_average = &cell;
+    else
+      all[place->second].cells.push_back(&cell);
+    configs.push_back(&cell.config);
+  }
+  if (all.empty()) return table;
+  std::unordered_map<std::string, std::pair<double, int>> baselines;  // sum of run times, how many
+  for (const Runs& runs : all)
+    if (runs.first().config.ranks == 1) {
+      auto& [sum, count] = baselines[baseline_key(runs.first())];
+      sum += runs.shown_mean_s();
+      ++count;
+    }
+
+  const std::vector<ConfigColumn> settings = config_columns(configs, {"model", "data"}, {"nodes", "ranks", "batch"});
+  table.columns.push_back({"source", "source"});
+  for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
+  table.columns.push_back({"nodes", "#nodes", "number"});
+  table.columns.push_back({"ranks", "#" + rank_word(configs), "number"});
+  table.columns.push_back({"epochs", "epochs", "number"});
+  table.columns.push_back({"batch", "batch size", "number"});
+  table.columns.push_back({"steps", "steps", "number"});
+  table.columns.push_back({"run_s", "run time", "duration"});
+  table.columns.push_back({"speedup", "speed-up", "number", 2});
+  table.columns.push_back({"node_list", "node(s)"});
+  const auto add = [&](const Cell& cell, double run_s, const std::optional<double>& speedup, const std::string& where) {
+    if (!table.has_room()) return;
+    TableRow row;
+    row.values.push_back(text_value(word(cell.source)));
+    for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));
+    row.values.push_back(whole_value(cell.config.nodes, 0));
+    row.values.push_back(ranks_per_node(cell));
+    row.values.push_back(whole_value(epochs_of(cell), -1));
+    row.values.push_back(whole_value(cell.config.batch, 0));
+    row.values.push_back(whole_value(cell.steps, 0));
+    row.values.push_back(duration_value(run_s));
+    row.values.push_back(number_value(speedup, 2));
+    row.values.push_back(text_value(where));
+    row.is_summary = where == "Avg";
+    table.rows.push_back(std::move(row));
+  };
+  for (const Runs& runs : all) {
+    const bool has_average = runs.cells.size() > 1 || runs.stated_average != nullptr;
+    const auto baseline = baselines.find(baseline_key(runs.first()));
+    std::optional<double> speedup;
+    if (baseline != baselines.end()) speedup = baseline->second.first / baseline->second.second / runs.shown_mean_s();
+    const Cell& stating = runs.stated_average != nullptr ? *runs.stated_average : runs.first();
+    if (const auto& stated = stating.stated.speedup) {
+      if (speedup && std::abs(*stated - *speedup) > kRounding)
+        notes.push_back(fmt::format("{}: the text states a speed-up of {:g}; its own run times give {:.2f}",
+                                    describe(stating.config), *stated, *speedup));
+      speedup = stated;
+    }
+    for (const Cell* cell : runs.cells) add(*cell, cell->run_s, has_average ? std::nullopt : speedup, cell->node_list);
+    if (!has_average) continue;
+    if (runs.stated_average != nullptr && !runs.cells.empty() && std::abs(runs.mean_s() - stating.run_s) > 1)
+      notes.push_back(fmt::format("{}: the text states an average run time of {}; its rows give {}",
+                                  describe(stating.config), hours_minutes_seconds(stating.run_s),
+                                  hours_minutes_seconds(runs.mean_s())));
+    add(stating, runs.shown_mean_s(), speedup, "Avg");
+  }
+  table.caption =
+      "Avg: mean over repeats, wherever they ran. The speed-up is that of run times over one rank on one node.";
+  return table;
+}
+
+}  // namespace tutti

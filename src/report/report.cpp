@@ -1,0 +1,189 @@
+#include "report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "report/fields.h"
+#include "report/table_forms.h"
+#include "report/timeline.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::size_t kMostTraces = 8;
+constexpr std::size_t kMostRowsOfPage = 2000;  // of a table; a browser sorts them at once
+constexpr double kBusy = 1.5;                  // load per core above which others were at work
+constexpr std::size_t kMostNotes = 40;
+
+/// Warns of cells that began while the machine had more to do than it has cores.
+void note_load(const std::vector<Cell>& cells, std::vector<std::string>& notes) {
+  std::size_t known = 0, busy = 0;
+  double worst = 0;
+  for (const Cell& cell : cells) {
+    if (!cell.load) continue;
+    ++known;
+    const double cores = cell.environment ? number_in(*cell.environment, "cores").value_or(0) : 0;
+    if (cores <= 0 || *cell.load <= kBusy * cores) continue;
+    ++busy;
+    worst = std::max(worst, *cell.load / cores);
+  }
+  if (busy > 0)
+    notes.push_back(fmt::format(
+        "{} of {} cells began while the machine was busy: a load of up to {:.1f} per core. Their figures say "
+        "less than their intervals promise",
+        busy, known, worst));
+}
+
+std::vector<std::pair<fs::path, std::string>> traces_of(const std::vector<Group>& groups) {
+  std::vector<std::pair<fs::path, std::string>> traces;
+  for (const Group& group : groups) {
+    if (traces.size() == kMostTraces) break;
+    for (const Cell* cell : group.cells) {
+      const fs::path file = fs::path(cell->folder) / "trace.json";
+      if (cell->folder.empty() || !fs::is_regular_file(file)) continue;
+      traces.emplace_back(file, describe(group.config));
+      break;
+    }
+  }
+  return traces;
+}
+
+json read_timeline(const fs::path& file, const std::string& title) {
+  const json trace = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  try {
+    json shown = timeline_from_trace(trace);
+    shown["title"] = fmt::format("{}: {}", title, shown.value("title", ""));
+    shown["source"] = "measured";
+    return shown;
+  } catch (const Error& problem) {
+    throw Error("{}: {}", file.string(), problem.what());
+  }
+}
+
+std::string lines(const std::vector<std::string>& texts, const std::string& prefix) {
+  std::string result;
+  for (const std::string& text : texts) result += prefix + text + "\n";
+  return result;
+}
+
+}  // namespace
+
+CellSet merge(std::vector<CellSet> sets) {
+  CellSet all;
+  std::set<std::string> titles, commands;
+  for (CellSet& set : sets) {
+    if (titles.insert(set.title).second) all.title += (all.title.empty() ? "" : ", ") + set.title;
+    if (!set.command.empty() && commands.insert(set.command).second)
+      all.command += (all.command.empty() ? "" : "\n") + set.command;
+    if (!all.environment) all.environment = set.environment;
+    all.notes.insert(all.notes.end(), set.notes.begin(), set.notes.end());
+    if (all.cells.empty())
+      all.cells = std::move(set.cells);
+    else
+      std::move(set.cells.begin(), set.cells.end(), std::back_inserter(all.cells));
+  }
+  return all;
+}
+
+Report build_report(const CellSet& set) {
+  if (set.cells.empty())
+    throw Error("{} has no cells to report{}", set.title.empty() ? "this" : set.title,
+                set.notes.empty() ? "" : ": " + set.notes.front());
+  Report report;
+  report.title = set.title;
+  report.command = set.command;
+  report.environment = set.environment;
+  for (const Cell& cell : set.cells)
+    if (!report.environment) report.environment = cell.environment;
+  report.notes = set.notes;
+  note_load(set.cells, report.notes);
+  const std::vector<Group> groups = group_cells(set.cells);
+  for (Table table :
+       {strategies_table(groups), fastest_table(groups, report.notes), step_rates_table(groups, report.notes),
+        epochs_table(set.cells), nodes_table(set.cells, report.notes), rank_times_table(set.cells),
+        statistics_table(groups), failures_table(set.cells)}) {
+    if (table.rows.empty()) continue;
+    if (table.left_out > 0)
+      table.caption += fmt::format("{}{} further rows are left out.", table.caption.empty() ? "" : " ", table.left_out);
+    report.tables.push_back(std::move(table));
+  }
+  report.figures = make_figures(groups, report.notes);
+  report.traces = traces_of(groups);
+  const auto failed =
+      std::count_if(set.cells.begin(), set.cells.end(), [](const Cell& cell) { return cell.is_failed; });
+  if (failed > 0)
+    report.notes.insert(report.notes.begin(),
+                        fmt::format("{} of {} cells failed; the last table says why", failed, set.cells.size()));
+  if (report.notes.size() > kMostNotes) {
+    const std::size_t more = report.notes.size() - kMostNotes;
+    report.notes.resize(kMostNotes);
+    report.notes.push_back(fmt::format("… and {} more of such notes", more));
+  }
+  return report;
+}
+
+std::string terminal_text(const Report& report, std::size_t most_rows) {
+  std::string text = "# " + report.title + "\n\n" + lines(report.notes, "note: ");
+  if (!report.notes.empty()) text += "\n";
+  for (const Table& table : report.tables) text += aligned_text(table, most_rows) + "\n";
+  return text;
+}
+
+std::string markdown(const Report& report, const std::string& figure_folder) {
+  std::string text = "# " + report.title + "\n\n" + lines(report.notes, "- note: ");
+  if (!report.notes.empty()) text += "\n";
+  for (const Table& table : report.tables) text += markdown(table) + "\n";
+  if (!figure_folder.empty())
+    for (const Figure& figure : report.figures)
+      text += fmt::format("![{}]({}/{}.svg)\n\n{}\n\n", figure.title, figure_folder, figure.id, figure.caption);
+  if (!report.command.empty()) text += "## To repeat it\n\n```\n" + report.command + "\n```\n\n";
+  if (report.environment) text += "## Environment\n\n```\n" + report.environment->dump(1) + "\n```\n";
+  return text;
+}
+
+std::string csv(const Report& report) {
+  std::string text;
+  for (const Table& table : report.tables)
+    text += fmt::format("{}# {}: {}\n", text.empty() ? "" : "\n", table.id, table.title) + csv(table);
+  return text;
+}
+
+json page_document(const Report& report, const fs::path& figure_folder) {
+  json document = {
+      {"title", report.title},     {"subtitle", "measured, simulated and published figures, each labelled"},
+      {"command", report.command}, {"environment", report.environment ? *report.environment : json::object()},
+      {"notes", report.notes},     {"tables", json::array()},
+      {"figures", json::array()},  {"timelines", json::array()}};
+  for (const Table& table : report.tables) {
+    if (table.rows.size() <= kMostRowsOfPage) {
+      document["tables"].push_back(to_json(table));
+      continue;
+    }
+    Table shown = table;
+    shown.rows.resize(kMostRowsOfPage);
+    shown.caption +=
+        fmt::format(" The first {} of {} rows; {}.csv has all.", kMostRowsOfPage, table.rows.size(), table.id);
+    document["tables"].push_back(to_json(shown));
+  }
+  for (const Figure& figure : report.figures) {
+    const fs::path file = figure_folder / (figure.id + ".svg");
+    if (figure_folder.empty() || !fs::is_regular_file(file)) continue;
+    std::string svg = read_file(file);
+    // A page has one declaration, its own.
+    if (const std::size_t begin = svg.find("<svg"); begin != std::string::npos) svg.erase(0, begin);
+    document["figures"].push_back(
+        {{"id", figure.id}, {"title", figure.title}, {"caption", figure.caption}, {"svg", svg}});
+  }
+  for (const auto& [file, title] : report.traces) document["timelines"].push_back(read_timeline(file, title));
+  return document;
+}
+
+}  // namespace tutti
