@@ -29,6 +29,14 @@ Words train_words(const Cell& cell, const fs::path& run_folder) {
   return words;
 }
 
+/// What makes links as slow as those of the network that is emulated.
+Words link_words(const Cell& cell) {
+  Words words;
+  if (cell.emulated.gbps > 0) words.push_back(fmt::format("--link-gbps={:g}", cell.emulated.gbps));
+  if (cell.emulated.startup_us > 0) words.push_back(fmt::format("--link-startup-us={:g}", cell.emulated.startup_us));
+  return words;
+}
+
 /// The first of --hosts, each with as many places as it has to have.
 std::string chosen_hosts(const std::string& hosts, const std::vector<int>& processes) {
   std::string chosen;
@@ -78,9 +86,7 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
     command.words = {place.program};
     append(command.words, train);
     if (cell.ranks > 0) command.words.push_back(fmt::format("--ranks={}", cell.ranks));
-    if (cell.emulated.gbps > 0) command.words.push_back(fmt::format("--link-gbps={:g}", cell.emulated.gbps));
-    if (cell.emulated.startup_us > 0)
-      command.words.push_back(fmt::format("--link-startup-us={:g}", cell.emulated.startup_us));
+    append(command.words, link_words(cell));
     return command;
   }
   const int ranks = cell.ranks > 0 ? cell.ranks : cell.nodes;
@@ -90,6 +96,7 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
     command.words = {place.program};
     append(command.words, train);
     command.words.push_back("--hosts=" + chosen_hosts(place.hosts, per_node));
+    append(command.words, link_words(cell));
     return command;
   }
   if (place.is_slurm) {
@@ -105,6 +112,7 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
       command.words.push_back(fmt::format("--cpus-per-task={}", place.slurm_cpus_per_task));
     command.words.push_back(place.program);
     append(command.words, train);
+    append(command.words, link_words(cell));
     return command;
   }
   if (!place.is_root)

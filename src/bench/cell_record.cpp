@@ -189,9 +189,9 @@ json make_cell_record(const Cell& cell, const std::string& sweep, int warmup_ste
                  {"environment", describe_environment("")}};
   if (!cell.network.empty())
     record["network"] = {{"name", cell.network},
-                         {"emulated", true},
+                         {"emulated", cell.emulated.is_slowed()},
                          {"gbps", cell.emulated.gbps},
-                         {"startup_us", cell.nodes == 1 ? cell.emulated.startup_us : 0},
+                         {"startup_us", cell.emulated.startup_us},
                          {"note", cell.emulated.note}};
   std::string error = attempt.error;
   try {

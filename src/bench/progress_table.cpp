@@ -77,7 +77,8 @@ std::string progress_table(const SweepFolder& folder, const std::string& running
     }
   }
 
-  std::size_t name_width = 0;
+  const std::string heading = "samples/s";
+  std::size_t name_width = heading.size();
   for (const Row& row : rows) name_width = std::max(name_width, row.name.size());
   const auto line = [&](const std::string& name, const auto& text_of) {
     std::string text = fmt::format("{:<{}}", name, name_width);
@@ -86,7 +87,7 @@ std::string progress_table(const SweepFolder& folder, const std::string& running
     if (static_cast<int>(text.size()) > width) text.resize(static_cast<std::size_t>(std::max(0, width)));
     return text + "\n";
   };
-  std::string table = line("samples/s", [](const std::string& column) { return column; });
+  std::string table = line(heading, [](const std::string& column) { return column; });
   const int shown = std::max(1, std::min<int>(static_cast<int>(rows.size()), height - 1));
   const int first = std::clamp(running_row - shown / 2, 0, static_cast<int>(rows.size()) - shown);
   for (int i = first; i < first + shown; ++i) {

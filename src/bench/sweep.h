@@ -26,11 +26,13 @@ struct SpecialCase {
   Settings set;
 };
 
-/// A network that is not there: its speed is imposed on links that are.
+/// A network by name: the one that is there, or a slower one whose speed is imposed on its links.
 struct EmulatedNetwork {
   double gbps = 0;        // 0: as fast as it goes
-  double startup_us = 0;  // of each collective; only where links are shared memory
+  double startup_us = 0;  // of each collective; not in a cluster in a box, whose links are slow themselves
   std::string note = "";  // what it stands for
+
+  bool is_slowed() const { return gbps > 0 || startup_us > 0; }
 };
 
 /// A study: what is varied, what stays, how often it is measured. The same words are those of a sweep file.

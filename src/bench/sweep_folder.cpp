@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <thread>
@@ -25,22 +27,31 @@ using nlohmann::json;
 // The processes of a sweep that was killed end a moment after it.
 constexpr double kLockSeconds = 5;
 
+/// Whether the process that has written its number to the lock still lives. On another machine: no.
+bool is_holder_alive(const fs::path& lock) {
+  const int pid = std::atoi(read_file(lock).c_str());
+  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
+}
+
 int take_lock(const fs::path& folder) {
   const fs::path file = folder / "lock";
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) throw Error("cannot open {}: {}", file.string(), std::strerror(errno));
   for (const auto start = Clock::now(); ::flock(fd, LOCK_EX | LOCK_NB) != 0;) {
-    if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK && seconds_since(start) < kLockSeconds) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const int reason = errno;
+    if (reason == EINTR) continue;
+    if (reason == EWOULDBLOCK && !is_holder_alive(file) && seconds_since(start) < kLockSeconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       continue;
     }
-    const int reason = errno;
     ::close(fd);
     if (reason == EWOULDBLOCK)
       throw Error("another `tutti bench` is at work in {}: wait until it has ended, or stop it", folder.string());
     throw Error("cannot lock {}: {}", file.string(), std::strerror(reason));
   }
+  const std::string pid = std::to_string(::getpid());
+  // On a full disk it stays empty, which only means that others wait a little before they complain.
+  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) return fd;
   return fd;
 }
 

@@ -101,8 +101,13 @@ void warn(const SweepFolder& folder) {
   for (const Cell& cell : folder.cells()) {
     if (cell.network.empty() || std::count(said.begin(), said.end(), cell.network) > 0) continue;
     said.push_back(cell.network);
-    fmt::print("network {} is emulated: {:g} Gbit/s, {:g} us per collective{}\n", cell.network, cell.emulated.gbps,
-               cell.emulated.startup_us, cell.emulated.note.empty() ? "" : "; " + cell.emulated.note);
+    const std::string note = cell.emulated.note.empty() ? "" : "; " + cell.emulated.note;
+    if (cell.emulated.is_slowed()) {
+      fmt::print("network {} is emulated: {:g} Gbit/s, {:g} us per collective{}\n", cell.network, cell.emulated.gbps,
+                 cell.emulated.startup_us, note);
+    } else {
+      fmt::print("network {} is taken to be what these machines have{}\n", cell.network, note);
+    }
   }
 }
 
