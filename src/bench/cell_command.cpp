@@ -61,6 +61,7 @@ std::string environment(const char* name) {
 
 std::vector<int> processes_per_node(int processes, int nodes) {
   std::vector<int> all;
+  all.reserve(static_cast<std::size_t>(nodes));
   for (int node = 0; node < nodes; ++node) all.push_back(processes / nodes + (node < processes % nodes ? 1 : 0));
   return all;
 }

@@ -43,8 +43,10 @@ Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::str
 }
 
 std::vector<std::string> sweep_names() {
+  const std::map<std::string, fs::path> files = sweep_files();
   std::vector<std::string> names;
-  for (const auto& [name, path] : sweep_files()) names.push_back(name);
+  names.reserve(files.size());
+  for (const auto& [name, path] : files) names.push_back(name);
   return names;
 }
 
