@@ -94,6 +94,7 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
   const int processes = ranks + cell.servers;
   const std::vector<int> per_node = processes_per_node(processes, cell.nodes);
   if (!place.hosts.empty()) {
+    command.launcher = "mpirun";
     command.words = {place.program};
     append(command.words, train);
     command.words.push_back("--hosts=" + chosen_hosts(place.hosts, per_node));
@@ -101,7 +102,7 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
     return command;
   }
   if (place.is_slurm) {
-    command.is_by_launcher = true;
+    command.launcher = "srun";
     // --overlap: this process may be a step itself.
     command.words = {"srun",
                      "--mpi=" + place.slurm_mpi,
@@ -121,6 +122,7 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
         "{} nodes: run this inside a Slurm job, name machines with --hosts a:2,b:2, or be root, who can make a cluster "
         "in a box (docs/clusters.md)",
         cell.nodes);
+  command.launcher = "box";
   const Words cluster = {place.program, "cluster"};
   Words up = cluster;
   append(up, {"up", "--name", place.cluster, "--replace", fmt::format("--slots={}", fmt::join(per_node, ","))});

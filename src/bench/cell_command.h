@@ -29,7 +29,7 @@ struct CellCommand {
   std::vector<std::vector<std::string>> before;  // commands that prepare it
   std::vector<std::string> words;
   std::vector<std::vector<std::string>> after;  // commands that clean up, also after a failure
-  bool is_by_launcher = false;                  // of others: it should hear of our end rather than be killed
+  std::string launcher = "tutti";               // tutti, mpirun, srun, or box for a cluster in a box
 };
 
 /// One node: `tutti train --ranks …` on this machine. Several: started by mpirun on --hosts, by srun inside a Slurm

@@ -147,6 +147,19 @@ std::string what_is_missing(const json& record, const Run& run) {
   return "";
 }
 
+/// Short, and text that JSON can hold: a program may print anything.
+std::string readable(std::string text) {
+  constexpr std::size_t kLongest = 1000;
+  if (text.size() > kLongest) text.resize(kLongest);
+  try {
+    [[maybe_unused]] const std::string written = json(text).dump();
+  } catch (const json::exception&) {
+    for (char& c : text)
+      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<json> read_run_records(const fs::path& run_folder) {
@@ -171,7 +184,7 @@ std::string last_complaint(const std::string& output) {
     if (line.rfind("[rank ", 0) == 0) line = line.substr(std::min(line.size(), line.find("] ") + 2));
     if (line.rfind("tutti: ", 0) == 0) own = line.substr(7);
   }
-  return own.empty() ? last : own;
+  return readable(own.empty() ? last : own);
 }
 
 json make_cell_record(const Cell& cell, const std::string& sweep, int warmup_steps, const fs::path& run_folder,
@@ -183,6 +196,7 @@ json make_cell_record(const Cell& cell, const std::string& sweep, int warmup_ste
                  {"baseline", cell.is_baseline},
                  {"load", attempt.load},
                  {"command", attempt.command},
+                 {"launcher", attempt.launcher},
                  {"wall_s", attempt.wall_s},
                  {"warmup_steps", warmup_steps},
                  {"config", describe_config(cell.settings)},

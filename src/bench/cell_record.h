@@ -11,8 +11,9 @@ namespace tutti::bench {
 
 /// How an attempt at a cell began and ended, as seen from outside.
 struct Attempt {
-  std::string command;  // the exact command line
-  double load = 0;      // average of the last minute when it began
+  std::string command;        // the exact command line
+  std::string launcher = "";  // what started its ranks: see CellCommand
+  double load = 0;            // average of the last minute when it began
   double wall_s = 0;
   std::string error = "";  // why it cannot count, whatever its records say; empty: nothing is known against it
 };

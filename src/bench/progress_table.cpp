@@ -57,7 +57,7 @@ std::string progress_table(const SweepFolder& folder, const std::string& running
       const std::string part = value(axis);
       if (part.empty()) continue;
       const bool is_number = part.find_first_not_of("0123456789.") == std::string::npos;
-      name += (name.empty() ? "" : "  ") + (is_number ? axis + " " + part : part);
+      name += fmt::format("{}{}{}", name.empty() ? "" : "  ", is_number ? axis + " " : "", part);
     }
     if (name.empty()) name = cell.is_baseline ? "baseline" : "";
     const std::string column = value(compare);

@@ -63,10 +63,12 @@ class Runner {
       make_folders(run_folder);
       const CellCommand command = cell_command(cell, run_folder, place_);
       attempt.command = shell_line(command.words);
+      attempt.launcher = command.launcher;
       if (!execute(command, run_folder / "output.log", attempt)) return;  // stays pending
     } catch (const Error& error) {
       attempt.error = error.what();
     }
+    if (!attempt.error.empty() && signals_.first() != 0) return;  // Ctrl-C reaches what prepares a cell, too
     attempt.wall_s = seconds_since(start);
     if (!attempt.error.empty() && (speaks_of_full_disk(attempt.error) || is_disk_full(folder_.path())))
       stop_for_full_disk(folder_, "cell " + cell.id);
@@ -95,7 +97,8 @@ class Runner {
     options.words = command.words;
     options.log = log;
     options.timeout_s = folder_.plan().value("timeout_minutes", 0.0) * 60;
-    options.death_signal = command.is_by_launcher ? SIGTERM : SIGKILL;
+    // srun has processes elsewhere to end; those that are killed cannot.
+    options.death_signal = command.launcher == "srun" ? SIGTERM : SIGKILL;
     options.keep_fd = folder_.lock_fd();
     const ChildResult result = run_child(options, signals_, [this] { progress_.tick(); });
     for (const auto& words : command.after) cluster::run_tool(words);

@@ -55,7 +55,7 @@ TEST(CellCommand, InASlurmJobIsAStepOfIt) {
   EXPECT_THAT(command.words,
               ElementsAre("srun", "--mpi=pmix", "--overlap", "--nodes=2", "--ntasks=5", "--kill-on-bad-exit=1",
                           "--cpus-per-task=3", "/opt/tutti", "train", "--batch=8", "--runs=c", "--name=a.1"));
-  EXPECT_TRUE(command.is_by_launcher);
+  EXPECT_EQ(command.launcher, "srun");
 }
 
 TEST(CellCommand, ElseRunsInAClusterInABoxThatIsTakenDownAfterwards) {

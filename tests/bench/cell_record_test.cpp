@@ -219,6 +219,12 @@ TEST(LastComplaint, IsTuttisOwnMessageOrElseTheLastLine) {
   EXPECT_EQ(last_complaint(""), "");
 }
 
+TEST(LastComplaint, CanAlwaysBeWrittenAsJson) {
+  EXPECT_EQ(last_complaint("naïve\n"), "naïve");
+  EXPECT_EQ(last_complaint("broken \xc3\n"), "broken ?");
+  EXPECT_EQ(last_complaint(std::string(5000, 'x')), std::string(1000, 'x'));
+}
+
 TEST(NodeList, IsInSlurmsBracketForm) {
   EXPECT_EQ(node_list({"gn03"}), "gn03");
   EXPECT_EQ(node_list({"lm6", "lm1"}), "lm[1,6]");
