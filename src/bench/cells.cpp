@@ -17,6 +17,9 @@ using nlohmann::json;
 const std::vector<std::string> kBetweenRanks = {"strategy", "wire", "transport", "network", "servers"};
 const std::set<std::string> kNumbers = {"batch", "ranks", "nodes", "servers", "workers"};
 
+// More than anybody has time for; a slip in a file should not take all memory.
+constexpr double kMostCells = 100'000;
+
 /// What is varied and what special cases say, for one value of each axis.
 struct Configuration {
   Settings axes;
@@ -155,6 +158,9 @@ Cell make_cell(const Sweep& sweep, const Configuration& configuration) {
 }  // namespace
 
 std::vector<Cell> expand(const Sweep& sweep) {
+  double size = sweep.repeats;
+  for (const Axis& axis : sweep.axes) size *= static_cast<double>(axis.values.size());
+  if (size > kMostCells) throw UsageError("a sweep of {:g} cells: at most {:g} are possible", size, kMostCells);
   std::vector<Cell> once;
   std::map<std::string, int> labels;
   for (const Configuration& configuration : configurations(sweep)) {

@@ -1,7 +1,6 @@
 #include "bench/sweep.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -25,8 +24,9 @@ const std::vector<std::string>& axis_names() {
 double number_setting(const std::string& what, const std::string& text, double least) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !std::isfinite(value) || value < least)
-    throw UsageError("{} is '{}': a number from {:g} on is needed", what, text, least);
+  constexpr double kMost = 1e9;
+  if (text.empty() || *end != '\0' || !(value >= least && value <= kMost))
+    throw UsageError("{} is '{}': a number from {:g} to {:g} is needed", what, text, least, kMost);
   return value;
 }
 

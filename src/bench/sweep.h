@@ -64,7 +64,7 @@ const std::vector<std::string>& axis_names();
 Sweep parse_sweep(const std::string& text, const std::string& file, bool quick,
                   const std::vector<std::string>& train_options);
 
-/// "12" or "0.5": a number above or equal to `least`. The UsageError says what and where.
+/// "12" or "0.5": a number from `least` to a thousand million. The UsageError says `what` it is about.
 double number_setting(const std::string& what, const std::string& text, double least);
 
 }  // namespace tutti::bench

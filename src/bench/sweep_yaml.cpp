@@ -182,16 +182,7 @@ void check(const Reader& reader, const YAML::Node& root, const Sweep& sweep) {
   }
 }
 
-}  // namespace
-
-Sweep parse_sweep(const std::string& text, const std::string& file, bool quick, const Names& train_options) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(text);
-  } catch (const YAML::Exception& error) {
-    throw UsageError("{}:{}: not YAML: {}", file, error.mark.line + 1, error.msg);
-  }
-  const Reader reader(file, train_options);
+Sweep read_sweep(const Reader& reader, const YAML::Node& root, const std::string& text, bool quick) {
   const std::map<std::string, YAML::Node> parts = chosen_parts(reader, root, quick);
   const auto part = [&](const char* name) {
     const auto found = parts.find(name);
@@ -243,6 +234,16 @@ Sweep parse_sweep(const std::string& text, const std::string& file, bool quick, 
   if (const auto node = part("keep-weights")) sweep.keep_weights = reader.yes_or_no(*node, "keep-weights");
   check(reader, root, sweep);
   return sweep;
+}
+
+}  // namespace
+
+Sweep parse_sweep(const std::string& text, const std::string& file, bool quick, const Names& train_options) {
+  try {
+    return read_sweep(Reader(file, train_options), YAML::Load(text), text, quick);
+  } catch (const YAML::Exception& error) {
+    throw UsageError("{}:{}: not YAML: {}", file, error.mark.line + 1, error.msg);
+  }
 }
 
 }  // namespace tutti::bench

@@ -74,7 +74,7 @@ int train(const TrainArguments& arguments) {
     write_file_atomically(tried, "");
     throw Error("rank 0/2, step 1: no luck this time");
   }
-  if (arguments.manner == "crashes") ::raise(SIGSEGV);
+  if (arguments.manner == "dies") ::raise(SIGKILL);
   if (arguments.manner == "hangs") sleep_ms(600000);
   RecordFile records(folder / "records.jsonl");
   json ranks = json::array();

@@ -110,6 +110,12 @@ TEST(Cells, AreRefusedWhenNodesHaveNoRank) {
   EXPECT_THAT(ids(expand(sweep)), ElementsAre("nodes1-ranks1.1", "nodes1-ranks2.1", "nodes2-ranks2.1"));
 }
 
+TEST(Cells, AreRefusedWhenTheyAreTooMany) {
+  Sweep sweep = strategies_by_ranks();
+  sweep.repeats = 25'001;
+  EXPECT_THROW(expand(sweep), UsageError);
+}
+
 TEST(Cells, HaveIdsThatAreFileNamesAndUnique) {
   Sweep sweep;
   sweep.axes = {{"data", {"a/b", "a b", ".."}}};
