@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "cli/bench_command.h"
 #include "cli/check_command.h"
 #include "cli/cluster_command.h"
 #include "cli/data_command.h"
@@ -83,6 +84,7 @@ int run(int argc, char** argv) {
       "Start with ./tutti train, then ./tutti train --help. The script ./tutti also knows test, lint and clean.");
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
+  commands["bench"] = add_bench_command(program);
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);
   commands["data"] = add_data_command(program);

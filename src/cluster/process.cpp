@@ -55,6 +55,7 @@ std::vector<char*> exec_arguments(const std::vector<std::string>& words) {
 }
 
 std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return ::access(name.c_str(), X_OK) == 0 ? name : "";
   const char* const path = std::getenv("PATH");
   std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/sbin:/sbin:/usr/bin:/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {

@@ -13,7 +13,8 @@ struct ToolResult {
   std::string errors;
 };
 
-/// Where a program is: in PATH, or where system programs are when PATH leaves those out. "" when it is not there.
+/// Where a program is: in PATH, or where system programs are when PATH leaves those out; a path stands for itself. ""
+/// when it is not there.
 std::string find_program(const std::string& name);
 
 /// Runs a program to its end, without a shell and without stdin. Throws Error when it cannot be started. It inherits

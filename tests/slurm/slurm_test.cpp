@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -253,6 +254,37 @@ TEST_F(SlurmBox, SavesAndRequeuesItselfWhenItsTimeIsNearlyOver) {
   EXPECT_THAT(log(), AllOf(HasSubstr("has saved and goes back into the queue"),
                            HasSubstr("start 2: 2 ranks on 2 nodes"), HasSubstr("Resumed at step ")));
   expect_finished(60, "n0:1 n1:1");
+}
+
+TEST_F(SlurmBox, RunsAllCellsOfASweepInOneJob) {
+  name_ = "sweep";
+  const std::string sweep = folder + "/jobs/sweep";
+  write_file_atomically(
+      sweep + ".yaml",
+      "axes: {nodes: [1, 2], ranks: [2, 5], strategy: [bsp]}\n"
+      "leave-out: [{nodes: 1, ranks: 5}]\n"
+      "baseline: {ranks: 1, nodes: 1}\n"
+      "options: {model: mnist-cnn, data: digits, train-size: 100, test-size: 10, batch: 4, steps: 12, "
+      "threads: 1, no-eval: true}\n");
+  write_file_atomically(sweep + ".sh", "#!/bin/sh\nexec " TUTTI_BINARY " bench " + sweep + ".yaml -o " + sweep + "\n");
+  const CommandResult submitted =
+      in_slurm("sbatch --parsable --nodes=2 --ntasks=5 --output='" + log_file() + "' " + sweep + ".sh");
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.output;
+  job_ = submitted.output.substr(0, submitted.output.find_first_not_of("0123456789"));
+  expect_completed();
+  EXPECT_THAT(log(), HasSubstr("4 of 4 cells done"));
+  std::istringstream lines(read_file(sweep + "/cells.jsonl"));
+  std::map<std::string, std::string> nodes;
+  for (std::string line; std::getline(lines, line);) {
+    const json record = json::parse(line);
+    nodes[record.at("cell")] = record.at("node_list");
+    for (const json& node : record.at("nodes")) nodes[record.at("cell")] += " " + node.at("ranks").dump();
+  }
+  const std::map<std::string, std::string> expected = {{"nodes1-ranks1.1", "n0 1"},
+                                                       {"nodes1-ranks2.1", "n0 2"},
+                                                       {"nodes2-ranks2.1", "n[0-1] 1 1"},
+                                                       {"nodes2-ranks5.1", "n[0-1] 3 2"}};
+  EXPECT_EQ(nodes, expected);
 }
 
 TEST_F(SlurmBox, StaysEndedWhenItIsCancelled) {

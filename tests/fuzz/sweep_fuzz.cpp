@@ -1,0 +1,23 @@
+#include "bench/cells.h"
+#include "bench/sweep.h"
+#include "fuzz/fuzz.h"
+
+namespace tutti::fuzz {
+
+std::string fuzz_one(std::string_view input) {
+  static const std::vector<std::string> kOptions{"--model", "--batch", "--ranks", "--steps"};
+  return outcome([&] { bench::expand(bench::parse_sweep(std::string(input), "s", input.size() % 2 == 0, kOptions)); });
+}
+
+std::vector<std::string> seeds() {
+  return {
+      "title: t\naxes: {model: [a, b], ranks: [1, 2]}\nleave-out: [{model: a, ranks: 2}]\nbaseline: {ranks: 1}\n",
+      "axes:\n  network: [slow]\n  nodes: [1, 2]\n  ranks: 2\nnetworks: {slow: {gbps: 1.5, startup-us: 20, note: x}}\n",
+      "axes: {batch: [1, 2, 3]}\nwhere:\n  - {when: {batch: [1, 2]}, set: {steps: 3}}\nrepeats: 2\ncompare: batch\n",
+      "axes: {ranks: [1]}\nquick:\n  axes: {ranks: [1, 2]}\n  trace: true\n  timeout-minutes: 0.5\n",
+      "axes: {ranks: 1e9}\nwarmup-steps: 1e300\n",
+      "axes: &a {ranks: [1]}\nquick: {axes: *a}\n",
+      "[[[[{{{{"};
+}
+
+}  // namespace tutti::fuzz
