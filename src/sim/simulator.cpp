@@ -1,0 +1,477 @@
+// A discrete-event simulation. Events are the ends of pieces of computation and of stages of transfers, and moments at
+// which a transfer may go on. Computation runs slower while a transfer runs on the device, so the end of a piece moves
+// when transfers start and stop: it is scheduled anew, and the old event is recognized by its version.
+#include "sim/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <queue>
+
+#include "base/error.h"
+#include "plan/plan_cursor.h"
+#include "sim/message_cost.h"
+
+namespace tutti {
+namespace {
+
+constexpr int kMostSteps = 12;
+constexpr double kSteady = 1e-6;  // relative difference between steps
+
+/// Of a whole update, or of one rank's share where the optimizer's state is sharded.
+double update_s(const Plan& plan, const Software& software, const Device& device, const std::string& optimizer,
+                int shares) {
+  const double launch_s = optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
+  const double bytes = static_cast<double>(plan.elements) * software.update_bytes / shares;
+  return launch_s * static_cast<double>(plan.slots.size()) +
+         (device.memory_bytes_per_s > 0 ? bytes / (device.memory_bytes_per_s * device.memory_efficiency) : 0);
+}
+
+const Device& device_of(const Layout& layout, std::size_t kind) {
+  return layout.devices.at(std::min(kind, layout.devices.size() - 1));
+}
+
+/// A point of a step that computation reaches.
+struct Mark {
+  enum Kind { needs, forward_ends, gradient, backward_ends } kind;
+  double work_s;  // of computation since the mark before
+  std::size_t slot;
+};
+
+std::vector<Mark> marks_of(const Profile& profile) {
+  std::vector<std::size_t> by_need(profile.gradients.size());
+  for (std::size_t i = 0; i < by_need.size(); ++i) by_need[i] = by_need.size() - 1 - i;
+  const auto& gradients = profile.gradients;
+  std::stable_sort(by_need.begin(), by_need.end(),
+                   [&](std::size_t a, std::size_t b) { return gradients[a].needed_s < gradients[b].needed_s; });
+  std::vector<Mark> marks;
+  double at = 0;
+  for (const std::size_t slot : by_need) {
+    marks.push_back({Mark::needs, std::max(0.0, gradients[slot].needed_s - at), slot});
+    at = std::max(at, gradients[slot].needed_s);
+  }
+  marks.push_back({Mark::forward_ends, std::max(0.0, profile.forward_s - at), 0});
+  at = 0;
+  for (std::size_t slot = 0; slot < gradients.size(); ++slot) {
+    marks.push_back({Mark::gradient, std::max(0.0, gradients[slot].ready_s - at), slot});
+    at = std::max(at, gradients[slot].ready_s);
+  }
+  marks.push_back({Mark::backward_ends, std::max(0.0, profile.backward_s - at), 0});
+  return marks;
+}
+
+class Simulation {
+ public:
+  Simulation(const Plan& plan, const std::vector<Profile>& profiles, const Cluster& cluster, const Layout& layout,
+             const SimulationOptions& options)
+      : plan_(plan),
+        cluster_(cluster),
+        under_way_limit_(cluster.software.under_way > 0 ? cluster.software.under_way : plan.under_way),
+        crosses_(plan.barrier == Barrier::next_forward && layout.ranks > 1),
+        cycle_s_(crosses_ && plan.servers == 0 ? cluster.software.scheduled_cycle_s : 0),
+        traces_(options.traces) {
+    for (const Profile& profile : profiles) {
+      if (profile.gradients.size() != plan.slots.size())
+        throw Error("a plan of {} gradients cannot run on a profile of {}", plan.slots.size(),
+                    profile.gradients.size());
+      workers_.emplace_back(plan, marks_of(profile));
+    }
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+      workers_[i].update_s = update_s(plan, cluster.software, device_of(layout, i), options.optimizer,
+                                      plan.sharded_optimizer ? layout.ranks : 1);
+    if (layout.ranks > 1)
+      for (const Transfer& transfer : plan.transfers) ways_.push_back(stages_of(transfer, plan, cluster, layout));
+    resources_.resize(static_cast<std::size_t>(kFirstServer + kPerServer * std::max(1, plan.servers)));
+    issued_by_.assign(plan.transfers.size(), 0);
+    stage_.assign(plan.transfers.size(), 0);
+    entered_s_.assign(plan.transfers.size(), 0);
+  }
+
+  SimulatedStep run() {
+    for (Worker& worker : workers_) go_on(worker);
+    while (!events_.empty() && !is_over_) {
+      const Event event = events_.top();
+      events_.pop();
+      ++result_.events;
+      now_ = event.at_s;
+      switch (event.kind) {
+        case Event::computed: {
+          Worker& worker = workers_[event.index];
+          if (event.version != worker.version) break;
+          worker.is_computing = false;
+          reached_mark(worker);
+          break;
+        }
+        case Event::stage_done:
+          stage_done(event.index);
+          break;
+        case Event::arrives:
+          request(event.index);
+          break;
+        case Event::updated:
+          updated(workers_[event.index]);
+          break;
+      }
+    }
+    if (!is_over_) throw Error("the plan of strategy '{}' stops: nothing in it can go on", plan_.strategy);
+    return std::move(result_);
+  }
+
+ private:
+  struct Event {
+    enum Kind { computed, stage_done, arrives, updated } kind;
+    double at_s;
+    int64_t number;  // earlier ones first where times are equal: the order must not depend on the queue
+    std::size_t index;
+    int64_t version;
+    bool operator<(const Event& other) const {
+      return at_s != other.at_s ? at_s > other.at_s : number > other.number;
+    }
+  };
+
+  /// The ranks that are alike, as one.
+  struct Worker {
+    Worker(const Plan& plan, std::vector<Mark> step) : cursor(plan), marks(std::move(step)) {}
+    PlanCursor cursor;
+    std::vector<Mark> marks;
+    double update_s = 0;
+    std::size_t mark = 0;  // computation is on its way to it
+    bool is_computing = false, is_updating = false;
+    bool step_open = false, step_complete = true;
+    double left_s = 0, since_s = 0;  // of computation to the mark, and when that was true
+    int64_t version = 0;
+    double blocked_since_s = -1;
+    std::deque<std::size_t> under_way;  // started, oldest first
+    std::vector<std::size_t> early;     // carried, but backward is not over
+    std::deque<std::size_t> updates;    // to be updated on the communication thread
+    bool thread_is_updating = false;
+    int step = 0;
+    double step_began_s = 0, waited_s = 0, forward_began_s = 0, backward_began_s = 0;
+    std::vector<double> step_ends_s;
+  };
+
+  struct Queue {
+    std::deque<std::size_t> waiting;  // transfers
+    bool is_busy = false;
+    std::size_t served = 0;
+    double used_s = 0;
+  };
+
+  void schedule(Event::Kind kind, double at_s, std::size_t index, int64_t version = 0) {
+    events_.push({kind, at_s, ++number_, index, version});
+  }
+
+  std::size_t index_of(const Worker& worker) const { return static_cast<std::size_t>(&worker - workers_.data()); }
+
+  // Computation.
+
+  double rate() const { return running_on_device_ > 0 ? 1 / (1 + cluster_.software.slowdown) : 1; }
+
+  void compute(Worker& worker, double work_s) {
+    worker.is_computing = true;
+    worker.left_s = work_s;
+    worker.since_s = now_;
+    schedule(Event::computed, now_ + work_s / rate(), index_of(worker), ++worker.version);
+  }
+
+  /// Before the rate changes: what has been computed so far; after: when the rest will be.
+  void settle_computation() {
+    for (Worker& worker : workers_) {
+      if (!worker.is_computing) continue;
+      worker.left_s = std::max(0.0, worker.left_s - (now_ - worker.since_s) * rate());
+      worker.since_s = now_;
+    }
+  }
+  void reschedule_computation() {
+    for (Worker& worker : workers_)
+      if (worker.is_computing)
+        schedule(Event::computed, now_ + worker.left_s / rate(), index_of(worker), ++worker.version);
+  }
+
+  void go_on(Worker& worker) { compute(worker, worker.marks[worker.mark].work_s); }
+
+  void reached_mark(Worker& worker) {
+    if (worker.is_updating) {
+      worker.is_updating = false;
+      end_step(worker);
+      return;
+    }
+    pass_mark(worker);
+  }
+
+  /// False where computation has to wait: it comes here again when a transfer is done.
+  bool may_pass(const Worker& worker, const Mark& mark) const {
+    if (worker.step_complete) return true;
+    if (mark.kind == Mark::needs) return !crosses_ || worker.cursor.is_slot_synchronized(mark.slot);
+    return mark.kind != Mark::forward_ends;  // the step before keeps the gradients' places until it is through
+  }
+
+  void pass_mark(Worker& worker) {
+    const Mark& mark = worker.marks[worker.mark];
+    if (!worker.step_open && !may_pass(worker, mark)) {
+      if (worker.blocked_since_s < 0) worker.blocked_since_s = now_;
+      return;
+    }
+    unblock(worker, "forward");
+    switch (mark.kind) {
+      case Mark::needs:
+        break;
+      case Mark::forward_ends:
+        record(worker, TraceKind::forward, worker.forward_began_s);
+        worker.backward_began_s = now_;
+        worker.step_open = true;
+        if (ways_.empty()) break;
+        worker.step_complete = false;
+        worker.cursor.begin_step();
+        if (index_of(worker) == 0) result_.issued.clear();
+        break;
+      case Mark::gradient:
+        if (ways_.empty()) break;
+        worker.cursor.gradient_ready(mark.slot);
+        pump(worker);
+        break;
+      case Mark::backward_ends:
+        record(worker, TraceKind::backward, worker.backward_began_s);
+        worker.step_open = false;
+        if (!ways_.empty()) {
+          worker.cursor.backward_done();
+          pump(worker);
+        }
+        if (crosses_ || worker.step_complete)
+          update(worker);
+        else
+          worker.blocked_since_s = now_;
+        return;
+    }
+    ++worker.mark;
+    go_on(worker);
+  }
+
+  void unblock(Worker& worker, const char*) {
+    if (worker.blocked_since_s < 0) return;
+    worker.waited_s += now_ - worker.blocked_since_s;
+    record(worker, TraceKind::comm_wait, worker.blocked_since_s);
+    worker.blocked_since_s = -1;
+  }
+
+  void update(Worker& worker) {
+    unblock(worker, "update");
+    if (crosses_) {
+      end_step(worker);  // slices are updated on the communication thread
+      return;
+    }
+    worker.is_updating = true;
+    compute(worker, worker.update_s);
+    record_ahead(worker, TraceKind::update, worker.update_s);
+  }
+
+  void end_step(Worker& worker) {
+    worker.step_ends_s.push_back(now_);
+    if (index_of(worker) == 0) check_steady(worker);
+    worker.mark = 0;
+    ++worker.step;
+    worker.step_began_s = worker.forward_began_s = now_;
+    if (index_of(worker) == 0 && !is_over_) {
+      worker.waited_s = 0;
+      busy_s_ = 0;
+      for (Queue& queue : resources_) queue.used_s = 0;
+      result_.trace = {};
+    }
+    go_on(worker);
+  }
+
+  void check_steady(const Worker& worker) {
+    const std::size_t n = worker.step_ends_s.size();
+    const double last_s = worker.step_ends_s[n - 1] - worker.step_began_s;
+    const double before_s = n > 1 ? worker.step_began_s - (n > 2 ? worker.step_ends_s[n - 3] : 0) : 0;
+    const bool is_steady = n > 1 && std::abs(last_s - before_s) <= kSteady * last_s;
+    const bool repeats = !crosses_ && workers_.size() == 1 && cycle_s_ <= 0;
+    if (!repeats && !is_steady && n < kMostSteps) return;
+    is_over_ = true;
+    // What swings from step to step (a cycle that does not divide the step) is averaged.
+    const bool swings = !repeats && !is_steady;
+    result_.step_s = swings ? (now_ - worker.step_ends_s[3]) / static_cast<double>(n - 4) : last_s;
+    result_.waited_s = worker.waited_s;
+    result_.busy_s = busy_s_;
+    for (const Queue& queue : resources_) result_.resource_s.push_back(queue.used_s);
+  }
+
+  // Communication: the engine's CommThread, step by step.
+
+  void pump(Worker& worker) {
+    if (worker.cursor.is_backward_done()) {
+      for (const std::size_t transfer : worker.early) finish(worker, transfer);
+      worker.early.clear();
+    }
+    while (!worker.step_complete) {
+      const bool must_complete =
+          !worker.under_way.empty() && (static_cast<int>(worker.under_way.size()) >= under_way_limit_ ||
+                                        worker.cursor.has_started_all());
+      if (must_complete) {
+        const std::size_t oldest = worker.under_way.front();
+        if (stage_[oldest] < ways_[oldest].size() || issued_by_[oldest] < workers_.size()) return;
+        worker.under_way.pop_front();
+        if (worker.cursor.is_backward_done())
+          finish(worker, oldest);
+        else
+          worker.early.push_back(oldest);
+        continue;
+      }
+      const auto next = worker.cursor.start_next();
+      if (!next) return;
+      worker.under_way.push_back(*next);
+      if (index_of(worker) == 0) result_.issued.push_back(*next);
+      issue(*next);
+    }
+  }
+
+  void issue(std::size_t transfer) {
+    if (issued_by_[transfer] == workers_.size()) {  // of the step before
+      issued_by_[transfer] = 0;
+      stage_[transfer] = 0;
+    }
+    if (++issued_by_[transfer] < workers_.size()) return;
+    const double at_s = cycle_s_ > 0 ? std::ceil(now_ / cycle_s_ - 1e-9) * cycle_s_ : now_;
+    if (++in_network_ == 1) busy_since_s_ = now_;
+    schedule(Event::arrives, std::max(now_, at_s), transfer);
+    entered_s_[transfer] = now_;
+  }
+
+  void request(std::size_t transfer) {
+    Queue& queue = resources_[static_cast<std::size_t>(ways_[transfer][stage_[transfer]].resource)];
+    if (queue.is_busy)
+      queue.waiting.push_back(transfer);
+    else
+      serve(queue, transfer);
+  }
+
+  void serve(Queue& queue, std::size_t transfer) {
+    const Stage& stage = ways_[transfer][stage_[transfer]];
+    queue.is_busy = true;
+    queue.served = transfer;
+    queue.used_s += stage.seconds;
+    if (stage.on_device && cluster_.software.slowdown > 0) {
+      settle_computation();
+      ++running_on_device_;
+      reschedule_computation();
+    }
+    schedule(Event::stage_done, now_ + stage.seconds, static_cast<std::size_t>(stage.resource));
+  }
+
+  void stage_done(std::size_t resource) {
+    Queue& queue = resources_[resource];
+    const std::size_t transfer = queue.served;
+    const Stage& stage = ways_[transfer][stage_[transfer]];
+    if (stage.on_device && cluster_.software.slowdown > 0) {
+      settle_computation();
+      --running_on_device_;
+      reschedule_computation();
+    }
+    queue.is_busy = false;
+    if (!queue.waiting.empty()) {
+      const std::size_t next = queue.waiting.front();
+      queue.waiting.pop_front();
+      serve(queue, next);
+    }
+    if (++stage_[transfer] < ways_[transfer].size()) {
+      schedule(Event::arrives, now_ + stage.delay_s, transfer);
+      return;
+    }
+    if (--in_network_ == 0) busy_s_ += now_ - busy_since_s_;
+    if (traces_) record_transfer(transfer);
+    for (Worker& worker : workers_) pump(worker);
+  }
+
+  /// As the engine's finish_transfer: in plans that cross steps its slice is updated before anybody is told.
+  void finish(Worker& worker, std::size_t transfer) {
+    worker.updates.push_back(transfer);
+    if (!worker.thread_is_updating) next_update(worker);
+  }
+
+  void next_update(Worker& worker) {
+    while (!worker.updates.empty()) {
+      const Transfer& transfer = plan_.transfers[worker.updates.front()];
+      const bool updates =
+          crosses_ && (transfer.operation == Operation::reduce_scatter) == plan_.sharded_optimizer;
+      const double share = static_cast<double>(transfer.elements()) / static_cast<double>(plan_.elements);
+      const double seconds = updates ? worker.update_s * share + cluster_.software.scheduled_update_s : 0;
+      if (seconds > 0) {
+        worker.thread_is_updating = true;
+        schedule(Event::updated, now_ + seconds, index_of(worker));
+        return;
+      }
+      told(worker);
+    }
+  }
+
+  void updated(Worker& worker) {
+    worker.thread_is_updating = false;
+    told(worker);
+    next_update(worker);
+    pump(worker);
+  }
+
+  void told(Worker& worker) {
+    const std::size_t transfer = worker.updates.front();
+    worker.updates.pop_front();
+    worker.cursor.transfer_done(transfer);
+    worker.step_complete = worker.cursor.is_step_synchronized();
+    if (worker.blocked_since_s < 0) return;
+    if (!crosses_) {
+      if (worker.step_complete) update(worker);
+    } else {
+      pass_mark(worker);
+    }
+  }
+
+  // The timeline.
+
+  static int64_t ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+  void record(const Worker& worker, TraceKind kind, double begin_s) {
+    if (traces_ && index_of(worker) == 0)
+      result_.trace.compute.push_back({kind, -1, worker.step, ns(begin_s), ns(now_), 0, 0});
+  }
+  void record_ahead(const Worker& worker, TraceKind kind, double seconds) {
+    if (traces_ && index_of(worker) == 0)
+      result_.trace.compute.push_back({kind, -1, worker.step, ns(now_), ns(now_ + seconds), 0, 0});
+  }
+  void record_transfer(std::size_t transfer) {
+    const int64_t begin = std::max(ns(entered_s_[transfer]), last_transfer_end_ns_);
+    last_transfer_end_ns_ = ns(now_);
+    result_.trace.communication.push_back({TraceKind::transfer, static_cast<int>(transfer), workers_[0].step, begin,
+                                           ns(now_), ns(entered_s_[transfer]), begin});
+  }
+
+  const Plan& plan_;
+  const Cluster& cluster_;
+  const int under_way_limit_;
+  const bool crosses_;
+  const double cycle_s_;
+  const bool traces_;
+  std::vector<Worker> workers_;
+  std::vector<std::vector<Stage>> ways_;  // by transfer
+  std::vector<Queue> resources_;
+  std::vector<std::size_t> issued_by_, stage_;  // by transfer
+  std::vector<double> entered_s_;
+  std::priority_queue<Event> events_;
+  double now_ = 0, busy_since_s_ = 0, busy_s_ = 0;
+  int64_t number_ = 0, last_transfer_end_ns_ = 0;
+  int running_on_device_ = 0, in_network_ = 0;
+  bool is_over_ = false;
+  SimulatedStep result_;
+};
+
+}  // namespace
+
+SimulatedStep simulate(const Plan& plan, const std::vector<Profile>& profiles, const Cluster& cluster,
+                       const Layout& layout, const SimulationOptions& options) {
+  SimulatedStep step = Simulation(plan, profiles, cluster, layout, options).run();
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const double update = update_s(plan, cluster.software, device_of(layout, i), options.optimizer, 1);
+    step.compute_s = std::max(step.compute_s, profiles[i].forward_s + profiles[i].backward_s + update);
+  }
+  step.exposed_s = std::max(0.0, step.step_s - step.compute_s);
+  return step;
+}
+
+}  // namespace tutti
