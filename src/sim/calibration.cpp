@@ -9,6 +9,11 @@
 
 namespace tutti {
 
+const std::vector<std::string>& published_networks() {
+  static const std::vector<std::string> names = {"10gbe", "100gbib", "100gbe"};
+  return names;
+}
+
 std::vector<Knob> published_knobs() {
   std::vector<Knob> knobs = {
       {"inside.bytes_per_s", "GB/s", 1e-9, 1e9, 16e9, "", [](Cluster& c) -> double& { return c.inside.bytes_per_s; }},
@@ -23,25 +28,29 @@ std::vector<Knob> published_knobs() {
       {"software.slowdown", "%", 100, 1e-3, 2, "", [](Cluster& c) -> double& { return c.software.slowdown; }},
       {"software.adam_launch_s", "µs", 1e6, 1e-7, 1e-2, "",
        [](Cluster& c) -> double& { return c.software.adam_launch_s; }},
-      {"software.sgd_launch_s", "µs", 1e6, 1e-7, 1e-2, "",
-       [](Cluster& c) -> double& { return c.software.sgd_launch_s; }},
-      {"software.scheduled_update_s", "µs", 1e6, 1e-6, 1e-2, "",
-       [](Cluster& c) -> double& { return c.software.scheduled_update_s; }},
+      {"software.scheduled_sgd_s", "µs", 1e6, 1e-6, 1e-2, "",
+       [](Cluster& c) -> double& { return c.software.scheduled_sgd_s; }},
+      {"software.scheduled_adam_s", "µs", 1e6, 1e-6, 1e-2, "",
+       [](Cluster& c) -> double& { return c.software.scheduled_adam_s; }},
+      {"software.transfer_slowdown", "%", 100, 1e-3, 5, "",
+       [](Cluster& c) -> double& { return c.software.transfer_slowdown; }},
       {"software.server_sum_bytes_per_s", "GB/s", 1e-9, 1e9, 1e12, "",
        [](Cluster& c) -> double& { return c.software.server_sum_bytes_per_s; }},
   };
-  for (const char* network : {"10gbe", "100gbib", "100gbe"}) {
-    const std::string name = network;
-    knobs.push_back({"network.bytes_per_s", "GB/s", 1e-9, 5e8, 12.5e9, name,
+  for (const std::string& name : published_networks()) {
+    knobs.push_back({"network.bytes_per_s", "GB/s", 1e-9, 5e8, name == "10gbe" ? 1.25e9 : 12.5e9, name,
                      [](Cluster& c) -> double& { return c.network.bytes_per_s; }});
     knobs.push_back(
         {"network.startup_s", "µs", 1e6, 1e-7, 1e-3, name, [](Cluster& c) -> double& { return c.network.startup_s; }});
-    if (name == "100gbib") continue;
     knobs.push_back({"network.duplex", "", 1, 1, 2, name, [](Cluster& c) -> double& { return c.network.duplex; }});
-    knobs.push_back({"network.jitter", "%", 100, 1e-4, 1, name, [](Cluster& c) -> double& { return c.network.jitter; }});
-    if (name == "10gbe") continue;
+    if (name == "100gbib") continue;
     knobs.push_back({"network.connection_bytes_per_s", "GB/s", 1e-9, 1e8, 12.5e9, name,
                      [](Cluster& c) -> double& { return c.network.connection_bytes_per_s; }});
+    if (name == "10gbe") continue;
+    knobs.push_back(
+        {"network.jitter", "%", 100, 1e-4, 1, name, [](Cluster& c) -> double& { return c.network.jitter; }});
+    knobs.push_back(
+        {"network.connections", "", 1, 1, 16, name, [](Cluster& c) -> double& { return c.network.connections; }});
   }
   return knobs;
 }
@@ -57,8 +66,8 @@ std::vector<Prediction> PublishedRuns::predict(const Clusters& clusters) const {
     if (found == clusters.end()) throw Error("no cluster for network '{}'", rows_[i].network);
     SimulationOptions options;
     options.optimizer = runs_[i].optimizer;
-    const SimulatedStep step = simulate(runs_[i].plan, {runs_[i].profile}, found->second,
-                                        lay_out(found->second, rows_[i].ranks), options);
+    const SimulatedStep step =
+        simulate(runs_[i].plan, {runs_[i].profile}, found->second, lay_out(found->second, rows_[i].ranks), options);
     predictions.push_back({rows_[i], step.step_s});
   }
   return predictions;
@@ -112,12 +121,17 @@ std::vector<Choice> choices_of(const std::vector<Prediction>& predictions) {
     cases[{prediction.row.model, prediction.row.network, prediction.row.ranks}].push_back(&prediction);
   std::vector<Choice> choices;
   for (const auto& [key, rows] : cases) {
+    // Servers take machines of their own: they have to be worth it by more than the simulation can tell apart.
+    const auto asked_s = [](const Prediction* prediction) {
+      const std::string& method = prediction->row.method;
+      const bool has_servers = method.size() > 3 && method.compare(method.size() - 3, 3, "-PS") == 0;
+      return prediction->step_s * (has_servers ? 1 + kTellsApart : 1);
+    };
     const Prediction* chosen = *std::min_element(
-        rows.begin(), rows.end(), [](const Prediction* a, const Prediction* b) { return a->step_s < b->step_s; });
-    const Prediction* best =
-        *std::max_element(rows.begin(), rows.end(), [](const Prediction* a, const Prediction* b) {
-          return a->row.throughput < b->row.throughput;
-        });
+        rows.begin(), rows.end(), [&](const Prediction* a, const Prediction* b) { return asked_s(a) < asked_s(b); });
+    const Prediction* best = *std::max_element(rows.begin(), rows.end(), [](const Prediction* a, const Prediction* b) {
+      return a->row.throughput < b->row.throughput;
+    });
     choices.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), chosen->row.method, best->row.method,
                        1 - chosen->row.throughput / best->row.throughput});
   }

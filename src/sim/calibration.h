@@ -14,14 +14,18 @@ using Clusters = std::map<std::string, Cluster>;  // by network
 
 /// A figure of cluster files that can be fitted: one for all networks, or one for each.
 struct Knob {
-  std::string name;   // as a cluster file has it: "network.bytes_per_s"
-  std::string unit;   // for people
-  double scale = 1;   // from the file's unit to the shown one
+  std::string name;  // as a cluster file has it: "network.bytes_per_s"
+  std::string unit;  // for people
+  double scale = 1;  // from the file's unit to the shown one
   double lower = 0, upper = 0;
   std::string network;  // of which; "": shared by all
   std::function<double&(Cluster&)> in;
 };
 
+/// Strategies whose predictions differ by less count as equal.
+constexpr double kTellsApart = 0.02;
+
+const std::vector<std::string>& published_networks();
 std::vector<Knob> published_knobs();
 
 /// One row, simulated.

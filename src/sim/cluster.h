@@ -30,10 +30,12 @@ struct Software {
   double launch_s = 0;                // per transfer: a collective is launched
   double stage_launch_s = 0;          // per push_pull: its copies are launched
   double slowdown = 0;                // computation takes 1 + this times as long while transfers run on the device
+  double transfer_slowdown = 0;       // and they take 1 + this times as long on the device while it computes
   double sgd_launch_s = 0;            // optimizer, per tensor: launches that no longer hide behind backward
   double adam_launch_s = 0;
-  double update_bytes = 0;            // optimizer: bytes that it moves per parameter
-  double scheduled_update_s = 0;      // per transfer of plans that cross steps: polling and its own update
+  double update_bytes = 0;     // optimizer: bytes that it moves per parameter
+  double scheduled_sgd_s = 0;  // per transfer of plans that cross steps: polling and its own update
+  double scheduled_adam_s = 0;
   double server_sum_bytes_per_s = 0;  // that a server adds up; 0: at once
   bool colocated_servers = false;     // on the nodes that train
 };

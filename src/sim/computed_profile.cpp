@@ -10,7 +10,8 @@ Profile compute_profile(const ModelShape& shape, const Device& device, double ba
   // A small batch leaves part of the device idle: matrix products take at least what `slowest_batch` samples take.
   const double filled = std::max(batch, device.slowest_batch);
   for (const LayerShape& layer : shape.layers) {
-    const double products_s = filled * layer.flop / (device.flop_per_s * device.efficiency);
+    const double efficiency = layer.is_convolution ? device.convolution_efficiency : device.efficiency;
+    const double products_s = filled * layer.flop / (device.flop_per_s * efficiency);
     const double passes_s =
         batch * layer.traffic * device.value_bytes / (device.memory_bytes_per_s * device.memory_efficiency);
     const double launches_s = device.launch_s * static_cast<double>(std::max<std::size_t>(1, layer.parameters.size()));
@@ -23,8 +24,7 @@ Profile compute_profile(const ModelShape& shape, const Device& device, double ba
     profile.backward_s += 2 * forward_s[layer];
     const auto& parameters = shape.layers[layer].parameters;
     for (auto entry = parameters.rbegin(); entry != parameters.rend(); ++entry)
-      profile.gradients.push_back(
-          {entry->first, --parameter, entry->second, profile.backward_s, starts_s[layer]});
+      profile.gradients.push_back({entry->first, --parameter, entry->second, profile.backward_s, starts_s[layer]});
   }
   return profile;
 }

@@ -126,8 +126,8 @@ Fit fit_parameters(const std::vector<FitParameter>& parameters, const Residuals&
     const Vector column = solve(normal, unit);
     FittedParameter found;
     found.value = std::exp(at[i]);
-    found.uncertainty = column.empty() || column[i] <= 0 ? std::numeric_limits<double>::infinity()
-                                                         : std::sqrt(variance * column[i]);
+    found.uncertainty =
+        column.empty() || column[i] <= 0 ? std::numeric_limits<double>::infinity() : std::sqrt(variance * column[i]);
     found.at_bound = at[i] <= low[i] + 1e-6 || at[i] >= high[i] - 1e-6;
     fit.parameters.push_back(found);
   }

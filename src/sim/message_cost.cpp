@@ -25,38 +25,43 @@ CollectiveCost cost_of(std::vector<Stage> stages) {
   return cost;
 }
 
-/// Each part passes every link of the ring twice, 2 (P - 1) / P of the message in all; the narrowest link sets the pace.
+/// Each part passes every link of the ring twice, 2 (P - 1) / P of the message in all; the narrowest link sets the
+/// pace.
 CollectiveCost ring(double bytes, const Cluster& cluster, const Layout& layout) {
   const double ranks = layout.ranks, nodes = layout.nodes;
-  double bytes_per_s = cluster.inside.bytes_per_s, startup_s = cluster.inside.startup_s * ranks;
+  const double share = 2 * (ranks - 1) / ranks;
+  double inside_s = share * bytes / cluster.inside.bytes_per_s, between_s = 0;
+  double startup_s = cluster.inside.startup_s * ranks;
   if (layout.nodes > 1) {
-    const double between = collective_bytes_per_s(cluster.network, layout.nodes);
-    bytes_per_s = layout.per_node > 1 ? std::min(bytes_per_s, between) : between;
+    between_s = share * bytes / collective_bytes_per_s(cluster.network, layout.nodes);
+    if (layout.per_node == 1) inside_s = 0;
     startup_s = cluster.network.startup_s * nodes + cluster.inside.startup_s * (ranks - nodes);
   }
-  const double share = 2 * (ranks - 1) / ranks;
-  return cost_of({{kRing, cluster.software.launch_s + share * (startup_s + bytes / bytes_per_s), 0, true}});
+  startup_s = startup_s * share + cluster.software.launch_s;
+  Stage stage{kRing, startup_s + std::max(inside_s, between_s), 0, true};
+  stage.beside_s = startup_s + std::max(inside_s * (1 + cluster.software.transfer_slowdown), between_s);
+  return cost_of({stage});
 }
 
 /// Summed inside each node, the node's shares around a ring of nodes, and handed out inside.
 CollectiveCost hierarchical(double bytes, const Cluster& cluster, const Layout& layout) {
   const double devices = layout.per_node, nodes = layout.nodes;
-  const double inside_s = cluster.software.launch_s + (devices - 1) / devices *
-                                                          (devices * cluster.inside.startup_s +
-                                                           bytes / cluster.inside.bytes_per_s);
+  const double moved_s = (devices - 1) / devices * bytes / cluster.inside.bytes_per_s;
+  const double startup_s = cluster.software.launch_s + (devices - 1) * cluster.inside.startup_s;
+  Stage inside{kInside, startup_s + moved_s, 0, true};
+  inside.beside_s = startup_s + moved_s * (1 + cluster.software.transfer_slowdown);
   const double between_s =
       2 * (nodes - 1) / nodes *
       (nodes * cluster.network.startup_s + bytes / collective_bytes_per_s(cluster.network, layout.nodes));
-  return cost_of({{kInside, inside_s, 0, true}, {kNodeOut, between_s, 0, true}, {kInside, inside_s, 0, true}});
+  return cost_of({inside, {kNodeOut, between_s, 0, true}, inside});
 }
 
 /// Two trees, each for half of the message, up and down: every node passes the whole message on twice.
 CollectiveCost tree(double bytes, const Cluster& cluster, const Layout& layout) {
   const double nodes = layout.nodes, depth = std::ceil(std::log2(nodes));
   const double startup_s = 2 * depth * cluster.network.startup_s + 2 * layout.per_node * cluster.inside.startup_s;
-  const double bytes_per_s =
-      std::min(collective_bytes_per_s(cluster.network, layout.nodes),
-               layout.per_node > 1 ? cluster.inside.bytes_per_s : cluster.network.bytes_per_s);
+  const double bytes_per_s = std::min(collective_bytes_per_s(cluster.network, layout.nodes),
+                                      layout.per_node > 1 ? cluster.inside.bytes_per_s : cluster.network.bytes_per_s);
   return cost_of({{kRing, cluster.software.launch_s + startup_s + 2 * bytes / bytes_per_s, 0, true}});
 }
 
@@ -90,13 +95,15 @@ std::vector<Stage> push_pull_stages(const Transfer& transfer, const Plan& plan, 
   const Software& software = cluster.software;
   std::vector<Stage> stages;
   // Summed inside the node and copied to the host; the way back is the same.
-  const Stage inside{kInside, software.stage_launch_s + cluster.inside.startup_s + bytes / cluster.inside.bytes_per_s, 0,
-                     true};
+  const double startup_s = software.stage_launch_s + cluster.inside.startup_s;
+  const double moved_s = bytes / cluster.inside.bytes_per_s;
+  Stage inside{kInside, startup_s + moved_s, 0, true};
+  inside.beside_s = startup_s + moved_s * (1 + software.transfer_slowdown);
   stages.push_back(inside);
   if (layout.nodes > 1) {
     const double servers = std::max(1, plan.servers);
-    const double worker_bytes_per_s = over_connections(cluster.network, servers * cluster.network.connections);
-    const double server_bytes_per_s = over_connections(cluster.network, nodes * cluster.network.connections);
+    const double worker_bytes_per_s = over_connections(cluster.network, servers);
+    const double server_bytes_per_s = over_connections(cluster.network, nodes);
     // A node that also serves carries its own messages and those of others; one part in N stays at home.
     const double carried = software.colocated_servers ? 2 * bytes * (nodes - 1) / nodes : bytes;
     const int server = kFirstServer + kPerServer * std::max(0, transfer.server);
@@ -108,6 +115,7 @@ std::vector<Stage> push_pull_stages(const Transfer& transfer, const Plan& plan, 
     stages.push_back(card_stage(server, server + 2, false, served, server_bytes_per_s, cluster.network));
     stages.push_back(card_stage(kNodeOut, kNodeIn, false, carried, worker_bytes_per_s, cluster.network));
   }
+  inside.resource = kInsideBack;
   stages.push_back(inside);
   return stages;
 }
@@ -118,8 +126,7 @@ double collective_bytes_per_s(const Link& network, int nodes) {
   return over_connections(network, network.connections) / (1 + network.jitter * std::log2(nodes));
 }
 
-std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const Cluster& cluster,
-                             const Layout& layout) {
+std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const Cluster& cluster, const Layout& layout) {
   const Software& software = cluster.software;
   std::vector<Stage> stages;
   if (transfer.operation == Operation::push_pull) {
@@ -127,7 +134,10 @@ std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const C
   } else {
     stages = collective_stages(bytes_of(transfer), cluster, layout);
     if (transfer.operation != Operation::all_reduce) {
-      for (Stage& stage : stages) stage.seconds /= 2;
+      for (Stage& stage : stages) {
+        stage.seconds /= 2;
+        stage.beside_s /= 2;
+      }
     }
     const double negotiation_s = software.negotiation_s + software.negotiation_per_rank_s * layout.ranks;
     if (negotiation_s > 0) stages.insert(stages.begin(), {kCoordinator, negotiation_s, 0, false});

@@ -11,7 +11,8 @@ namespace tutti {
 enum Resource : int {
   kCoordinator,  // agrees on what is next
   kRing,         // the stream in which collectives run
-  kInside,       // links inside a node
+  kInside,       // links inside a node, towards the host
+  kInsideBack,   // and back
   kNodeOut,      // a node's network card, or the host behind it where that is what limits
   kNodeIn,
   kFirstServer,  // then, for each server: its card in, its sum, its card out
@@ -24,6 +25,7 @@ struct Stage {
   double seconds = 0;
   double delay_s = 0;
   bool on_device = false;  // slows computation down
+  double beside_s = 0;     // that it takes while the device computes; 0: as many seconds
 };
 
 /// The way of one transfer through the cluster.

@@ -11,7 +11,7 @@ namespace {
 
 LayerShape convolution(const std::string& name, int64_t inputs, int64_t outputs, int64_t kernel, int64_t side) {
   const int64_t weights = inputs * outputs * kernel * kernel;
-  return {name, {{name + ".weight", weights}}, 2.0 * static_cast<double>(weights * side * side), 0};
+  return {name, {{name + ".weight", weights}}, 2.0 * static_cast<double>(weights * side * side), 0, true};
 }
 
 /// Batch normalization reads its input twice and writes once; what follows (ReLU, an addition) reads and writes again.
@@ -151,9 +151,18 @@ const std::map<std::string, Maker>& makers() {
   static const std::map<std::string, Maker> table = {
       {"bert-base", [](const ShapeOptions& options) { return bert("bert-base", 768, 12, options); }},
       {"bert-large", [](const ShapeOptions& options) { return bert("bert-large", 1024, 24, options); }},
-      {"resnet101", [](const ShapeOptions&) { return resnet("resnet101", {{3, 4, 23, 3}, {1, 3, 1}, 4}); }},
-      {"resnet18", [](const ShapeOptions&) { return resnet("resnet18", {{2, 2, 2, 2}, {3, 3}, 1}); }},
-      {"resnet50", [](const ShapeOptions&) { return resnet("resnet50", {{3, 4, 6, 3}, {1, 3, 1}, 4}); }},
+      {"resnet101",
+       [](const ShapeOptions&) {
+         return resnet("resnet101", {{3, 4, 23, 3}, {1, 3, 1}, 4});
+       }},
+      {"resnet18",
+       [](const ShapeOptions&) {
+         return resnet("resnet18", {{2, 2, 2, 2}, {3, 3}, 1});
+       }},
+      {"resnet50",
+       [](const ShapeOptions&) {
+         return resnet("resnet50", {{3, 4, 6, 3}, {1, 3, 1}, 4});
+       }},
       {"transformer", transformer},
   };
   return table;

@@ -13,6 +13,7 @@ struct LayerShape {
   std::vector<std::pair<std::string, int64_t>> parameters;  // name and elements
   double flop = 0;     // convolutions and matrix products, a multiplication and an addition being two
   double traffic = 0;  // values read and written by what is not a matrix product: norms, activations, dropout
+  bool is_convolution = false;
 };
 
 /// A model without tensors: its layers in the order in which forward runs them.

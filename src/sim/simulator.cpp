@@ -69,6 +69,7 @@ class Simulation {
         under_way_limit_(cluster.software.under_way > 0 ? cluster.software.under_way : plan.under_way),
         crosses_(plan.barrier == Barrier::next_forward && layout.ranks > 1),
         cycle_s_(crosses_ && plan.servers == 0 ? cluster.software.scheduled_cycle_s : 0),
+        scheduled_s_(options.optimizer == "sgd" ? cluster.software.scheduled_sgd_s : cluster.software.scheduled_adam_s),
         traces_(options.traces) {
     for (const Profile& profile : profiles) {
       if (profile.gradients.size() != plan.slots.size())
@@ -103,7 +104,7 @@ class Simulation {
           break;
         }
         case Event::stage_done:
-          stage_done(event.index);
+          if (event.version == resources_[event.index].version) stage_done(event.index);
           break;
         case Event::arrives:
           request(event.index);
@@ -124,9 +125,7 @@ class Simulation {
     int64_t number;  // earlier ones first where times are equal: the order must not depend on the queue
     std::size_t index;
     int64_t version;
-    bool operator<(const Event& other) const {
-      return at_s != other.at_s ? at_s > other.at_s : number > other.number;
-    }
+    bool operator<(const Event& other) const { return at_s != other.at_s ? at_s > other.at_s : number > other.number; }
   };
 
   /// The ranks that are alike, as one.
@@ -137,6 +136,7 @@ class Simulation {
     double update_s = 0;
     std::size_t mark = 0;  // computation is on its way to it
     bool is_computing = false, is_updating = false;
+    bool is_busy = false;  // computes, or goes on at once
     bool step_open = false, step_complete = true;
     double left_s = 0, since_s = 0;  // of computation to the mark, and when that was true
     int64_t version = 0;
@@ -155,6 +155,8 @@ class Simulation {
     bool is_busy = false;
     std::size_t served = 0;
     double used_s = 0;
+    double left_s = 0, since_s = 0;  // of the stage, as if the device were idle
+    int64_t version = 0;
   };
 
   void schedule(Event::Kind kind, double at_s, std::size_t index, int64_t version = 0) {
@@ -167,7 +169,20 @@ class Simulation {
 
   double rate() const { return running_on_device_ > 0 ? 1 / (1 + cluster_.software.slowdown) : 1; }
 
+  bool device_computes() const { return workers_[0].is_busy; }
+  double stage_rate(const Queue& queue) const {
+    const Stage& stage = ways_[queue.served][stage_[queue.served]];
+    return device_computes() && stage.beside_s > stage.seconds ? stage.seconds / stage.beside_s : 1;
+  }
+  void set_busy(Worker& worker, bool is_busy) {
+    if (worker.is_busy == is_busy) return;
+    settle();
+    worker.is_busy = is_busy;
+    reschedule();
+  }
+
   void compute(Worker& worker, double work_s) {
+    set_busy(worker, true);
     worker.is_computing = true;
     worker.left_s = work_s;
     worker.since_s = now_;
@@ -175,14 +190,23 @@ class Simulation {
   }
 
   /// Before the rate changes: what has been computed so far; after: when the rest will be.
-  void settle_computation() {
+  void settle() {
+    for (Queue& queue : resources_) {
+      if (!queue.is_busy) continue;
+      queue.left_s = std::max(0.0, queue.left_s - (now_ - queue.since_s) * stage_rate(queue));
+      queue.since_s = now_;
+    }
     for (Worker& worker : workers_) {
       if (!worker.is_computing) continue;
       worker.left_s = std::max(0.0, worker.left_s - (now_ - worker.since_s) * rate());
       worker.since_s = now_;
     }
   }
-  void reschedule_computation() {
+  void reschedule() {
+    for (std::size_t i = 0; i < resources_.size(); ++i)
+      if (resources_[i].is_busy)
+        schedule(Event::stage_done, now_ + resources_[i].left_s / stage_rate(resources_[i]), i,
+                 ++resources_[i].version);
     for (Worker& worker : workers_)
       if (worker.is_computing)
         schedule(Event::computed, now_ + worker.left_s / rate(), index_of(worker), ++worker.version);
@@ -210,6 +234,7 @@ class Simulation {
     const Mark& mark = worker.marks[worker.mark];
     if (!worker.step_open && !may_pass(worker, mark)) {
       if (worker.blocked_since_s < 0) worker.blocked_since_s = now_;
+      set_busy(worker, false);
       return;
     }
     unblock(worker, "forward");
@@ -239,8 +264,10 @@ class Simulation {
         }
         if (crosses_ || worker.step_complete)
           update(worker);
-        else
+        else {
           worker.blocked_since_s = now_;
+          set_busy(worker, false);
+        }
         return;
     }
     ++worker.mark;
@@ -305,8 +332,8 @@ class Simulation {
     }
     while (!worker.step_complete) {
       const bool must_complete =
-          !worker.under_way.empty() && (static_cast<int>(worker.under_way.size()) >= under_way_limit_ ||
-                                        worker.cursor.has_started_all());
+          !worker.under_way.empty() &&
+          (static_cast<int>(worker.under_way.size()) >= under_way_limit_ || worker.cursor.has_started_all());
       if (must_complete) {
         const std::size_t oldest = worker.under_way.front();
         if (stage_[oldest] < ways_[oldest].size() || issued_by_[oldest] < workers_.size()) return;
@@ -349,25 +376,27 @@ class Simulation {
     const Stage& stage = ways_[transfer][stage_[transfer]];
     queue.is_busy = true;
     queue.served = transfer;
+    queue.left_s = stage.seconds;
+    queue.since_s = now_;
     queue.used_s += stage.seconds;
-    if (stage.on_device && cluster_.software.slowdown > 0) {
-      settle_computation();
+    if (stage.on_device && ++running_on_device_ == 1 && cluster_.software.slowdown > 0) {
+      --running_on_device_;
+      settle();
       ++running_on_device_;
-      reschedule_computation();
+      reschedule();
+    } else {
+      schedule(Event::stage_done, now_ + stage.seconds / stage_rate(queue), static_cast<std::size_t>(stage.resource),
+               ++queue.version);
     }
-    schedule(Event::stage_done, now_ + stage.seconds, static_cast<std::size_t>(stage.resource));
   }
 
   void stage_done(std::size_t resource) {
     Queue& queue = resources_[resource];
     const std::size_t transfer = queue.served;
     const Stage& stage = ways_[transfer][stage_[transfer]];
-    if (stage.on_device && cluster_.software.slowdown > 0) {
-      settle_computation();
-      --running_on_device_;
-      reschedule_computation();
-    }
     queue.is_busy = false;
+    if (stage.on_device && running_on_device_ == 1 && cluster_.software.slowdown > 0) settle();
+    if (stage.on_device && --running_on_device_ == 0 && cluster_.software.slowdown > 0) reschedule();
     if (!queue.waiting.empty()) {
       const std::size_t next = queue.waiting.front();
       queue.waiting.pop_front();
@@ -391,10 +420,9 @@ class Simulation {
   void next_update(Worker& worker) {
     while (!worker.updates.empty()) {
       const Transfer& transfer = plan_.transfers[worker.updates.front()];
-      const bool updates =
-          crosses_ && (transfer.operation == Operation::reduce_scatter) == plan_.sharded_optimizer;
+      const bool updates = crosses_ && (transfer.operation == Operation::reduce_scatter) == plan_.sharded_optimizer;
       const double share = static_cast<double>(transfer.elements()) / static_cast<double>(plan_.elements);
-      const double seconds = updates ? worker.update_s * share + cluster_.software.scheduled_update_s : 0;
+      const double seconds = updates ? worker.update_s * share + scheduled_s_ : 0;
       if (seconds > 0) {
         worker.thread_is_updating = true;
         schedule(Event::updated, now_ + seconds, index_of(worker));
@@ -446,7 +474,7 @@ class Simulation {
   const Cluster& cluster_;
   const int under_way_limit_;
   const bool crosses_;
-  const double cycle_s_;
+  const double cycle_s_, scheduled_s_;
   const bool traces_;
   std::vector<Worker> workers_;
   std::vector<std::vector<Stage>> ways_;  // by transfer
