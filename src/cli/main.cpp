@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "cli/calibrate_command.h"
 #include "cli/check_command.h"
 #include "cli/cluster_command.h"
 #include "cli/data_command.h"
@@ -89,6 +90,7 @@ int run(int argc, char** argv) {
   commands["check"] = add_check_command(program, ask_torch);
   commands["probe"] = add_probe_command(program, ask_torch);
   commands["plan"] = add_plan_command(program);
+  commands["calibrate"] = add_calibrate_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);

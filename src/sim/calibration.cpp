@@ -55,6 +55,39 @@ std::vector<Knob> published_knobs() {
   return knobs;
 }
 
+Clusters unfitted_clusters() {
+  Clusters clusters;
+  for (const std::string& name : published_networks()) {
+    Cluster cluster;
+    cluster.name = name;
+    cluster.groups = {{8, 4, Device{"RTX 2080 Ti", 13.4e12, 616e9}}};
+    cluster.collective = Collective::ring;
+    cluster.inside.bytes_per_s = 8e9;
+    cluster.inside.startup_s = 5e-6;
+    cluster.network.bytes_per_s = name == "10gbe" ? 1.2e9 : name == "100gbe" ? 6e9 : 8e9;
+    cluster.network.startup_s = 20e-6;
+    cluster.network.duplex = 1.5;
+    if (name != "100gbib") {
+      cluster.network.connection_bytes_per_s = name == "10gbe" ? 0.7e9 : 1.5e9;
+      cluster.network.connections = name == "10gbe" ? 16 : 2;
+    }
+    if (name == "100gbe") cluster.network.jitter = 0.03;
+    Software& software = cluster.software;
+    software.under_way = 1000;
+    software.scheduled_cycle_s = 5e-3;
+    software.negotiation_s = 200e-6;
+    software.negotiation_per_rank_s = 20e-6;
+    software.launch_s = software.stage_launch_s = 100e-6;
+    software.slowdown = 0.05;
+    software.transfer_slowdown = 0.5;
+    software.adam_launch_s = 200e-6;
+    software.scheduled_sgd_s = software.scheduled_adam_s = 500e-6;
+    software.server_sum_bytes_per_s = 5e9;
+    clusters[name] = cluster;
+  }
+  return clusters;
+}
+
 PublishedRuns::PublishedRuns(std::vector<PublishedRow> rows) : rows_(std::move(rows)) {
   for (const PublishedRow& row : rows_) runs_.push_back(run_of(row));
 }

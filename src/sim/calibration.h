@@ -28,6 +28,9 @@ constexpr double kTellsApart = 0.02;
 const std::vector<std::string>& published_networks();
 std::vector<Knob> published_knobs();
 
+/// The published clusters before anything is fitted: nominal bandwidths and round guesses.
+Clusters unfitted_clusters();
+
 /// One row, simulated.
 struct Prediction {
   PublishedRow row;

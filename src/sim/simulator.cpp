@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 #include <queue>
 
 #include "base/error.h"
@@ -237,7 +238,7 @@ class Simulation {
       set_busy(worker, false);
       return;
     }
-    unblock(worker, "forward");
+    unblock(worker);
     switch (mark.kind) {
       case Mark::needs:
         break;
@@ -274,7 +275,7 @@ class Simulation {
     go_on(worker);
   }
 
-  void unblock(Worker& worker, const char*) {
+  void unblock(Worker& worker) {
     if (worker.blocked_since_s < 0) return;
     worker.waited_s += now_ - worker.blocked_since_s;
     record(worker, TraceKind::comm_wait, worker.blocked_since_s);
@@ -282,7 +283,7 @@ class Simulation {
   }
 
   void update(Worker& worker) {
-    unblock(worker, "update");
+    unblock(worker);
     if (crosses_) {
       end_step(worker);  // slices are updated on the communication thread
       return;
@@ -331,24 +332,21 @@ class Simulation {
       worker.early.clear();
     }
     while (!worker.step_complete) {
-      const bool must_complete =
-          !worker.under_way.empty() &&
-          (static_cast<int>(worker.under_way.size()) >= under_way_limit_ || worker.cursor.has_started_all());
-      if (must_complete) {
-        const std::size_t oldest = worker.under_way.front();
-        if (stage_[oldest] < ways_[oldest].size() || issued_by_[oldest] < workers_.size()) return;
-        worker.under_way.pop_front();
-        if (worker.cursor.is_backward_done())
-          finish(worker, oldest);
-        else
-          worker.early.push_back(oldest);
+      const bool is_full = static_cast<int>(worker.under_way.size()) >= under_way_limit_;
+      if (const auto next = is_full ? std::nullopt : worker.cursor.start_next()) {
+        worker.under_way.push_back(*next);
+        if (index_of(worker) == 0) result_.issued.push_back(*next);
+        issue(*next);
         continue;
       }
-      const auto next = worker.cursor.start_next();
-      if (!next) return;
-      worker.under_way.push_back(*next);
-      if (index_of(worker) == 0) result_.issued.push_back(*next);
-      issue(*next);
+      if (worker.under_way.empty()) return;
+      const std::size_t oldest = worker.under_way.front();
+      if (issued_by_[oldest] < workers_.size() || stage_[oldest] < ways_[oldest].size()) return;
+      worker.under_way.pop_front();
+      if (worker.cursor.is_backward_done())
+        finish(worker, oldest);
+      else
+        worker.early.push_back(oldest);
     }
   }
 
