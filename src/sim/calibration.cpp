@@ -20,8 +20,8 @@ std::vector<Knob> published_knobs() {
       {"inside.startup_s", "µs", 1e6, 1e-7, 1e-3, "", [](Cluster& c) -> double& { return c.inside.startup_s; }},
       {"software.negotiation_s", "µs", 1e6, 1e-7, 1e-2, "",
        [](Cluster& c) -> double& { return c.software.negotiation_s; }},
-      {"software.negotiation_per_rank_s", "µs", 1e6, 1e-7, 1e-3, "",
-       [](Cluster& c) -> double& { return c.software.negotiation_per_rank_s; }},
+      {"software.negotiation_per_doubling_s", "µs", 1e6, 1e-7, 1e-3, "",
+       [](Cluster& c) -> double& { return c.software.negotiation_per_doubling_s; }},
       {"software.launch_s", "µs", 1e6, 1e-7, 1e-2, "", [](Cluster& c) -> double& { return c.software.launch_s; }},
       {"software.stage_launch_s", "µs", 1e6, 1e-7, 1e-2, "",
        [](Cluster& c) -> double& { return c.software.stage_launch_s; }},
@@ -75,8 +75,8 @@ Clusters unfitted_clusters() {
     Software& software = cluster.software;
     software.under_way = 1000;
     software.scheduled_cycle_s = 5e-3;
-    software.negotiation_s = 200e-6;
-    software.negotiation_per_rank_s = 20e-6;
+    software.negotiation_s = 100e-6;
+    software.negotiation_per_doubling_s = 100e-6;
     software.launch_s = software.stage_launch_s = 100e-6;
     software.slowdown = 0.05;
     software.transfer_slowdown = 0.5;

@@ -23,15 +23,15 @@ enum class Collective { automatic, ring, hierarchical, tree };
 
 /// What the system that runs the plan costs, apart from links and computation.
 struct Software {
-  double negotiation_s = 0;           // per transfer: ranks agree that it is next
-  double negotiation_per_rank_s = 0;  // and that takes longer the more there are
-  double scheduled_cycle_s = 0;       // collectives of plans that cross steps start at multiples of this
-  int under_way = 0;                  // transfers at once; 0: as many as the plan says
-  double launch_s = 0;                // per transfer: a collective is launched
-  double stage_launch_s = 0;          // per push_pull: its copies are launched
-  double slowdown = 0;                // computation takes 1 + this times as long while transfers run on the device
-  double transfer_slowdown = 0;       // and they take 1 + this times as long on the device while it computes
-  double sgd_launch_s = 0;            // optimizer, per tensor: launches that no longer hide behind backward
+  double negotiation_s = 0;               // per transfer: ranks agree that it is next
+  double negotiation_per_doubling_s = 0;  // and that takes longer with each doubling of their number
+  double scheduled_cycle_s = 0;           // collectives of plans that cross steps start at multiples of this
+  int under_way = 0;                      // transfers at once; 0: as many as the plan says
+  double launch_s = 0;                    // per transfer: a collective is launched
+  double stage_launch_s = 0;              // per push_pull: its copies are launched
+  double slowdown = 0;                    // computation takes 1 + this times as long while transfers run on the device
+  double transfer_slowdown = 0;           // and they take 1 + this times as long on the device while it computes
+  double sgd_launch_s = 0;                // optimizer, per tensor: launches that no longer hide behind backward
   double adam_launch_s = 0;
   double update_bytes = 0;     // optimizer: bytes that it moves per parameter
   double scheduled_sgd_s = 0;  // per transfer of plans that cross steps: polling and its own update

@@ -48,12 +48,12 @@ Cluster cluster_from_links(const std::string& text, const std::string& file) {
     cluster.groups = {
         {static_cast<int>(json.at("nodes").size()), static_cast<int>(fullest), Device{"as measured", 50e9, 10e9}}};
     for (const auto& level : json.at("levels"))
-      for (const auto& op : level.at("ops")) {
-        if (op.at("op") != "all_reduce") continue;
-        const Link link = link_from(op.at("cost").get<LinkCost>(), static_cast<double>(level.at("ranks").size()));
-        if (level.at("name") == "nodes") cluster.network = link;
-        if (level.at("name") == "node") cluster.inside = link;
-        if (level.at("name") == "all" && cluster.network.bytes_per_s <= 0) cluster.network = link;
+      for (const auto& op : level.at("operations")) {
+        if (op.at("operation") != "all_reduce") continue;
+        const Link link = link_from(op.get<LinkCost>(), static_cast<double>(level.at("ranks").size()));
+        if (level.at("level") == "nodes") cluster.network = link;
+        if (level.at("level") == "node") cluster.inside = link;
+        if (level.at("level") == "all" && cluster.network.bytes_per_s <= 0) cluster.network = link;
       }
   } catch (const nlohmann::json::exception& error) {
     throw UsageError("{}: a links file without what a plan needs: {}", file, error.what());

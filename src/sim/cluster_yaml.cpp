@@ -77,7 +77,8 @@ Software read_software(const std::string& file, const YAML::Node& node) {
   read_map(
       file, node, "software",
       {{"negotiation_us", figure(file, "negotiation_us", software.negotiation_s, 1e-6)},
-       {"negotiation_per_rank_us", figure(file, "negotiation_per_rank_us", software.negotiation_per_rank_s, 1e-6)},
+       {"negotiation_per_doubling_us",
+        figure(file, "negotiation_per_doubling_us", software.negotiation_per_doubling_s, 1e-6)},
        {"scheduled_cycle_us", figure(file, "scheduled_cycle_us", software.scheduled_cycle_s, 1e-6)},
        {"under_way", figure(file, "under_way", under_way, 1)},
        {"launch_us", figure(file, "launch_us", software.launch_s, 1e-6)},

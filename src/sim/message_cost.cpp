@@ -139,7 +139,7 @@ std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const C
         stage.beside_s /= 2;
       }
     }
-    const double negotiation_s = software.negotiation_s + software.negotiation_per_rank_s * layout.ranks;
+    const double negotiation_s = software.negotiation_s + software.negotiation_per_doubling_s * std::log2(layout.ranks);
     if (negotiation_s > 0) stages.insert(stages.begin(), {kCoordinator, negotiation_s, 0, false});
   }
   return stages;

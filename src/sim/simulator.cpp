@@ -5,24 +5,31 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <optional>
 #include <queue>
+#include <utility>
 
 #include "base/error.h"
-#include "plan/plan_cursor.h"
 #include "sim/message_cost.h"
+#include "sim/simulation_state.h"
+#include "sim/timeline.h"
 
 namespace tutti {
 namespace {
 
+using simulation::Event;
+using simulation::Queue;
+using simulation::Worker;
+
 constexpr int kMostSteps = 12;
 constexpr double kSteady = 1e-6;  // relative difference between steps
 
-/// Of a whole update, or of one rank's share where the optimizer's state is sharded.
+/// Of a whole update, or of one rank's share where the optimizer's state is sharded. A single rank launches it while
+/// backward still runs.
 double update_s(const Plan& plan, const Software& software, const Device& device, const std::string& optimizer,
-                int shares) {
-  const double launch_s = optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
+                int ranks, bool is_sharded) {
+  const double launch_s = ranks == 1 ? 0 : optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
+  const int shares = is_sharded ? ranks : 1;
   const double bytes = static_cast<double>(plan.elements) * software.update_bytes / shares;
   return launch_s * static_cast<double>(plan.slots.size()) +
          (device.memory_bytes_per_s > 0 ? bytes / (device.memory_bytes_per_s * device.memory_efficiency) : 0);
@@ -30,35 +37,6 @@ double update_s(const Plan& plan, const Software& software, const Device& device
 
 const Device& device_of(const Layout& layout, std::size_t kind) {
   return layout.devices.at(std::min(kind, layout.devices.size() - 1));
-}
-
-/// A point of a step that computation reaches.
-struct Mark {
-  enum Kind { needs, forward_ends, gradient, backward_ends } kind;
-  double work_s;  // of computation since the mark before
-  std::size_t slot;
-};
-
-std::vector<Mark> marks_of(const Profile& profile) {
-  std::vector<std::size_t> by_need(profile.gradients.size());
-  for (std::size_t i = 0; i < by_need.size(); ++i) by_need[i] = by_need.size() - 1 - i;
-  const auto& gradients = profile.gradients;
-  std::stable_sort(by_need.begin(), by_need.end(),
-                   [&](std::size_t a, std::size_t b) { return gradients[a].needed_s < gradients[b].needed_s; });
-  std::vector<Mark> marks;
-  double at = 0;
-  for (const std::size_t slot : by_need) {
-    marks.push_back({Mark::needs, std::max(0.0, gradients[slot].needed_s - at), slot});
-    at = std::max(at, gradients[slot].needed_s);
-  }
-  marks.push_back({Mark::forward_ends, std::max(0.0, profile.forward_s - at), 0});
-  at = 0;
-  for (std::size_t slot = 0; slot < gradients.size(); ++slot) {
-    marks.push_back({Mark::gradient, std::max(0.0, gradients[slot].ready_s - at), slot});
-    at = std::max(at, gradients[slot].ready_s);
-  }
-  marks.push_back({Mark::backward_ends, std::max(0.0, profile.backward_s - at), 0});
-  return marks;
 }
 
 class Simulation {
@@ -71,7 +49,7 @@ class Simulation {
         crosses_(plan.barrier == Barrier::next_forward && layout.ranks > 1),
         cycle_s_(crosses_ && plan.servers == 0 ? cluster.software.scheduled_cycle_s : 0),
         scheduled_s_(options.optimizer == "sgd" ? cluster.software.scheduled_sgd_s : cluster.software.scheduled_adam_s),
-        traces_(options.traces) {
+        timeline_(options.traces) {
     for (const Profile& profile : profiles) {
       if (profile.gradients.size() != plan.slots.size())
         throw Error("a plan of {} gradients cannot run on a profile of {}", plan.slots.size(),
@@ -79,8 +57,8 @@ class Simulation {
       workers_.emplace_back(plan, marks_of(profile));
     }
     for (std::size_t i = 0; i < workers_.size(); ++i)
-      workers_[i].update_s = update_s(plan, cluster.software, device_of(layout, i), options.optimizer,
-                                      plan.sharded_optimizer ? layout.ranks : 1);
+      workers_[i].update_s = update_s(plan, cluster.software, device_of(layout, i), options.optimizer, layout.ranks,
+                                      plan.sharded_optimizer);
     if (layout.ranks > 1)
       for (const Transfer& transfer : plan.transfers) ways_.push_back(stages_of(transfer, plan, cluster, layout));
     resources_.resize(static_cast<std::size_t>(kFirstServer + kPerServer * std::max(1, plan.servers)));
@@ -120,46 +98,6 @@ class Simulation {
   }
 
  private:
-  struct Event {
-    enum Kind { computed, stage_done, arrives, updated } kind;
-    double at_s;
-    int64_t number;  // earlier ones first where times are equal: the order must not depend on the queue
-    std::size_t index;
-    int64_t version;
-    bool operator<(const Event& other) const { return at_s != other.at_s ? at_s > other.at_s : number > other.number; }
-  };
-
-  /// The ranks that are alike, as one.
-  struct Worker {
-    Worker(const Plan& plan, std::vector<Mark> step) : cursor(plan), marks(std::move(step)) {}
-    PlanCursor cursor;
-    std::vector<Mark> marks;
-    double update_s = 0;
-    std::size_t mark = 0;  // computation is on its way to it
-    bool is_computing = false, is_updating = false;
-    bool is_busy = false;  // computes, or goes on at once
-    bool step_open = false, step_complete = true;
-    double left_s = 0, since_s = 0;  // of computation to the mark, and when that was true
-    int64_t version = 0;
-    double blocked_since_s = -1;
-    std::deque<std::size_t> under_way;  // started, oldest first
-    std::vector<std::size_t> early;     // carried, but backward is not over
-    std::deque<std::size_t> updates;    // to be updated on the communication thread
-    bool thread_is_updating = false;
-    int step = 0;
-    double step_began_s = 0, waited_s = 0, forward_began_s = 0, backward_began_s = 0;
-    std::vector<double> step_ends_s;
-  };
-
-  struct Queue {
-    std::deque<std::size_t> waiting;  // transfers
-    bool is_busy = false;
-    std::size_t served = 0;
-    double used_s = 0;
-    double left_s = 0, since_s = 0;  // of the stage, as if the device were idle
-    int64_t version = 0;
-  };
-
   void schedule(Event::Kind kind, double at_s, std::size_t index, int64_t version = 0) {
     events_.push({kind, at_s, ++number_, index, version});
   }
@@ -167,6 +105,10 @@ class Simulation {
   std::size_t index_of(const Worker& worker) const { return static_cast<std::size_t>(&worker - workers_.data()); }
 
   // Computation.
+
+  void record(const Worker& worker, TraceKind kind, double begin_s, double end_s) {
+    if (index_of(worker) == 0) timeline_.computed(kind, worker.step, begin_s, end_s);
+  }
 
   double rate() const { return running_on_device_ > 0 ? 1 / (1 + cluster_.software.slowdown) : 1; }
 
@@ -243,13 +185,13 @@ class Simulation {
       case Mark::needs:
         break;
       case Mark::forward_ends:
-        record(worker, TraceKind::forward, worker.forward_began_s);
+        record(worker, TraceKind::forward, worker.step_began_s, now_);
         worker.backward_began_s = now_;
         worker.step_open = true;
         if (ways_.empty()) break;
         worker.step_complete = false;
         worker.cursor.begin_step();
-        if (index_of(worker) == 0) result_.issued.clear();
+        if (index_of(worker) == 0) result_.issued = std::exchange(issuing_, {});
         break;
       case Mark::gradient:
         if (ways_.empty()) break;
@@ -257,7 +199,7 @@ class Simulation {
         pump(worker);
         break;
       case Mark::backward_ends:
-        record(worker, TraceKind::backward, worker.backward_began_s);
+        record(worker, TraceKind::backward, worker.backward_began_s, now_);
         worker.step_open = false;
         if (!ways_.empty()) {
           worker.cursor.backward_done();
@@ -278,7 +220,7 @@ class Simulation {
   void unblock(Worker& worker) {
     if (worker.blocked_since_s < 0) return;
     worker.waited_s += now_ - worker.blocked_since_s;
-    record(worker, TraceKind::comm_wait, worker.blocked_since_s);
+    record(worker, TraceKind::comm_wait, worker.blocked_since_s, now_);
     worker.blocked_since_s = -1;
   }
 
@@ -290,7 +232,7 @@ class Simulation {
     }
     worker.is_updating = true;
     compute(worker, worker.update_s);
-    record_ahead(worker, TraceKind::update, worker.update_s);
+    record(worker, TraceKind::update, now_, now_ + worker.update_s);
   }
 
   void end_step(Worker& worker) {
@@ -298,12 +240,12 @@ class Simulation {
     if (index_of(worker) == 0) check_steady(worker);
     worker.mark = 0;
     ++worker.step;
-    worker.step_began_s = worker.forward_began_s = now_;
+    worker.step_began_s = now_;
     if (index_of(worker) == 0 && !is_over_) {
       worker.waited_s = 0;
       busy_s_ = 0;
       for (Queue& queue : resources_) queue.used_s = 0;
-      result_.trace = {};
+      timeline_.clear();
     }
     go_on(worker);
   }
@@ -321,6 +263,8 @@ class Simulation {
     result_.step_s = swings ? (now_ - worker.step_ends_s[3]) / static_cast<double>(n - 4) : last_s;
     result_.waited_s = worker.waited_s;
     result_.busy_s = busy_s_;
+    result_.trace = timeline_.trace();
+    if (!crosses_) result_.issued = issuing_;  // otherwise this step's transfers are not all started
     for (const Queue& queue : resources_) result_.resource_s.push_back(queue.used_s);
   }
 
@@ -335,7 +279,7 @@ class Simulation {
       const bool is_full = static_cast<int>(worker.under_way.size()) >= under_way_limit_;
       if (const auto next = is_full ? std::nullopt : worker.cursor.start_next()) {
         worker.under_way.push_back(*next);
-        if (index_of(worker) == 0) result_.issued.push_back(*next);
+        if (index_of(worker) == 0) issuing_.push_back(*next);
         issue(*next);
         continue;
       }
@@ -405,7 +349,7 @@ class Simulation {
       return;
     }
     if (--in_network_ == 0) busy_s_ += now_ - busy_since_s_;
-    if (traces_) record_transfer(transfer);
+    timeline_.transferred(transfer, workers_[0].step, entered_s_[transfer], now_);
     for (Worker& worker : workers_) pump(worker);
   }
 
@@ -450,30 +394,12 @@ class Simulation {
     }
   }
 
-  // The timeline.
-
-  static int64_t ns(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
-  void record(const Worker& worker, TraceKind kind, double begin_s) {
-    if (traces_ && index_of(worker) == 0)
-      result_.trace.compute.push_back({kind, -1, worker.step, ns(begin_s), ns(now_), 0, 0});
-  }
-  void record_ahead(const Worker& worker, TraceKind kind, double seconds) {
-    if (traces_ && index_of(worker) == 0)
-      result_.trace.compute.push_back({kind, -1, worker.step, ns(now_), ns(now_ + seconds), 0, 0});
-  }
-  void record_transfer(std::size_t transfer) {
-    const int64_t begin = std::max(ns(entered_s_[transfer]), last_transfer_end_ns_);
-    last_transfer_end_ns_ = ns(now_);
-    result_.trace.communication.push_back({TraceKind::transfer, static_cast<int>(transfer), workers_[0].step, begin,
-                                           ns(now_), ns(entered_s_[transfer]), begin});
-  }
-
   const Plan& plan_;
   const Cluster& cluster_;
   const int under_way_limit_;
   const bool crosses_;
   const double cycle_s_, scheduled_s_;
-  const bool traces_;
+  Timeline timeline_;
   std::vector<Worker> workers_;
   std::vector<std::vector<Stage>> ways_;  // by transfer
   std::vector<Queue> resources_;
@@ -481,9 +407,10 @@ class Simulation {
   std::vector<double> entered_s_;
   std::priority_queue<Event> events_;
   double now_ = 0, busy_since_s_ = 0, busy_s_ = 0;
-  int64_t number_ = 0, last_transfer_end_ns_ = 0;
+  int64_t number_ = 0;
   int running_on_device_ = 0, in_network_ = 0;
   bool is_over_ = false;
+  std::vector<std::size_t> issuing_;  // transfers that the step has started
   SimulatedStep result_;
 };
 
@@ -493,7 +420,8 @@ SimulatedStep simulate(const Plan& plan, const std::vector<Profile>& profiles, c
                        const Layout& layout, const SimulationOptions& options) {
   SimulatedStep step = Simulation(plan, profiles, cluster, layout, options).run();
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const double update = update_s(plan, cluster.software, device_of(layout, i), options.optimizer, 1);
+    const double update =
+        update_s(plan, cluster.software, device_of(layout, i), options.optimizer, layout.ranks, false);
     step.compute_s = std::max(step.compute_s, profiles[i].forward_s + profiles[i].backward_s + update);
   }
   step.exposed_s = std::max(0.0, step.step_s - step.compute_s);
