@@ -17,7 +17,7 @@ const std::vector<std::string>& published_networks() {
 std::vector<Knob> published_knobs() {
   std::vector<Knob> knobs = {
       {"inside.bytes_per_s", "GB/s", 1e-9, 1e9, 16e9, "", [](Cluster& c) -> double& { return c.inside.bytes_per_s; }},
-      {"inside.startup_s", "µs", 1e6, 1e-7, 1e-3, "", [](Cluster& c) -> double& { return c.inside.startup_s; }},
+      {"inside.startup_s", "µs", 1e6, 1e-6, 10e-6, "", [](Cluster& c) -> double& { return c.inside.startup_s; }},
       {"software.negotiation_s", "µs", 1e6, 1e-7, 1e-2, "",
        [](Cluster& c) -> double& { return c.software.negotiation_s; }},
       {"software.negotiation_per_doubling_s", "µs", 1e6, 1e-7, 1e-3, "",
@@ -40,10 +40,12 @@ std::vector<Knob> published_knobs() {
   for (const std::string& name : published_networks()) {
     knobs.push_back({"network.bytes_per_s", "GB/s", 1e-9, 5e8, name == "10gbe" ? 1.25e9 : 12.5e9, name,
                      [](Cluster& c) -> double& { return c.network.bytes_per_s; }});
-    knobs.push_back(
-        {"network.startup_s", "µs", 1e6, 1e-7, 1e-3, name, [](Cluster& c) -> double& { return c.network.startup_s; }});
+    // RDMA starts within microseconds, TCP takes system calls and interrupts.
+    const bool is_tcp = name != "100gbib";
+    knobs.push_back({"network.startup_s", "µs", 1e6, is_tcp ? 10e-6 : 2e-6, is_tcp ? 60e-6 : 15e-6, name,
+                     [](Cluster& c) -> double& { return c.network.startup_s; }});
     knobs.push_back({"network.duplex", "", 1, 1, 2, name, [](Cluster& c) -> double& { return c.network.duplex; }});
-    if (name == "100gbib") continue;
+    if (!is_tcp) continue;
     knobs.push_back({"network.connection_bytes_per_s", "GB/s", 1e-9, 1e8, 12.5e9, name,
                      [](Cluster& c) -> double& { return c.network.connection_bytes_per_s; }});
     if (name == "10gbe") continue;
@@ -65,7 +67,7 @@ Clusters unfitted_clusters() {
     cluster.inside.bytes_per_s = 8e9;
     cluster.inside.startup_s = 5e-6;
     cluster.network.bytes_per_s = name == "10gbe" ? 1.2e9 : name == "100gbe" ? 6e9 : 8e9;
-    cluster.network.startup_s = 20e-6;
+    cluster.network.startup_s = name == "100gbib" ? 8e-6 : 25e-6;
     cluster.network.duplex = 1.5;
     if (name != "100gbib") {
       cluster.network.connection_bytes_per_s = name == "10gbe" ? 0.7e9 : 1.5e9;

@@ -109,7 +109,7 @@ Fit fit_parameters(const std::vector<FitParameter>& parameters, const Residuals&
       now = there;
       cost = new_cost;
     }
-    if (!improved || gained < 1e-5 * cost) break;
+    if (!improved || gained < 1e-4 * cost) break;
   }
 
   // Uncertainty from the curvature of the data alone, without the pull.

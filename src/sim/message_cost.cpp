@@ -26,20 +26,20 @@ CollectiveCost cost_of(std::vector<Stage> stages) {
 }
 
 /// Each part passes every link of the ring twice, 2 (P - 1) / P of the message in all; the narrowest link sets the
-/// pace.
+/// pace. Parts follow each other, so that the links' start-ups show only where the parts are shorter than those.
 CollectiveCost ring(double bytes, const Cluster& cluster, const Layout& layout) {
   const double ranks = layout.ranks, nodes = layout.nodes;
   const double share = 2 * (ranks - 1) / ranks;
   double inside_s = share * bytes / cluster.inside.bytes_per_s, between_s = 0;
-  double startup_s = cluster.inside.startup_s * ranks;
+  double startup_s = share * cluster.inside.startup_s * ranks;
   if (layout.nodes > 1) {
     between_s = share * bytes / collective_bytes_per_s(cluster.network, layout.nodes);
     if (layout.per_node == 1) inside_s = 0;
-    startup_s = cluster.network.startup_s * nodes + cluster.inside.startup_s * (ranks - nodes);
+    startup_s = share * (cluster.network.startup_s * nodes + cluster.inside.startup_s * (ranks - nodes));
   }
-  startup_s = startup_s * share + cluster.software.launch_s;
-  Stage stage{kRing, startup_s + std::max(inside_s, between_s), 0, true};
-  stage.beside_s = startup_s + std::max(inside_s * (1 + cluster.software.transfer_slowdown), between_s);
+  const double launch_s = cluster.software.launch_s;
+  Stage stage{kRing, launch_s + std::max({startup_s, inside_s, between_s}), 0, true};
+  stage.beside_s = launch_s + std::max({startup_s, inside_s * (1 + cluster.software.transfer_slowdown), between_s});
   return cost_of({stage});
 }
 

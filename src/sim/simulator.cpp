@@ -21,7 +21,7 @@ using simulation::Event;
 using simulation::Queue;
 using simulation::Worker;
 
-constexpr int kMostSteps = 12;
+constexpr int kMostSteps = 8;
 constexpr double kSteady = 1e-6;  // relative difference between steps
 
 /// Of a whole update, or of one rank's share where the optimizer's state is sharded. A single rank launches it while

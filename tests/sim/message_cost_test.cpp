@@ -21,15 +21,19 @@ double seconds(Operation operation, int64_t bytes, const Cluster& cluster, int r
   return seconds_alone(message(operation, bytes), plan, cluster, lay_out(cluster, ranks));
 }
 
-TEST(MessageCost, OfARingInsideANodeIsStartUpsAndBytesTimesTwoPMinusOneOverP) {
-  const Cluster cluster = some_cluster(1, 4);
-  EXPECT_NEAR(seconds(Operation::all_reduce, 8'000'000, cluster, 4), 1.5 * (4 * 5e-6 + 8e6 / 10e9), 1e-12);
+TEST(MessageCost, OfARingIsALaunchAndTwoPMinusOneOverPOfItsBytes) {
+  Cluster cluster = some_cluster(1, 4);
+  cluster.software.launch_s = 70e-6;
+  EXPECT_NEAR(seconds(Operation::all_reduce, 8'000'000, cluster, 4), 70e-6 + 1.5 * 8e6 / 10e9, 1e-12);
+}
+
+TEST(MessageCost, OfAShortMessageIsTheStartUpsAroundTheRing) {
+  EXPECT_NEAR(seconds(Operation::all_reduce, 64, some_cluster(1, 4), 4), 1.5 * 4 * 5e-6, 1e-12);
+  EXPECT_NEAR(seconds(Operation::all_reduce, 64, some_cluster(2, 4), 8), 1.75 * (2 * 50e-6 + 6 * 5e-6), 1e-12);
 }
 
 TEST(MessageCost, OfARingOverNodesGoesAtThePaceOfTheNetwork) {
-  const Cluster cluster = some_cluster(2, 4);
-  const double share = 2.0 * 7 / 8;
-  EXPECT_NEAR(seconds(Operation::all_reduce, 8'000'000, cluster, 8), share * (2 * 50e-6 + 6 * 5e-6 + 8e6 / 1e9), 1e-12);
+  EXPECT_NEAR(seconds(Operation::all_reduce, 8'000'000, some_cluster(2, 4), 8), 1.75 * 8e6 / 1e9, 1e-12);
 }
 
 TEST(MessageCost, OfReduceScatterAndAllGatherTogetherIsThatOfAnAllReduce) {
@@ -72,10 +76,12 @@ TEST(MessageCost, OfPushPullPassesWorkerAndServerBothWays) {
               2 * (5e-6 + bytes / 10e9) + 4 * 50e-6 + 2 * bytes / 1e9 + 2 * 2 * bytes / 1e9, 1e-12);
 }
 
-TEST(MessageCost, AsStrategiesSeeItIsTheRings) {
-  const Cluster cluster = some_cluster(2, 4);
+TEST(MessageCost, AsStrategiesSeeItIsStartUpAndBytesOfTheRing) {
+  Cluster cluster = some_cluster(2, 4);
+  cluster.network.startup_s = cluster.inside.startup_s = 0;
+  cluster.software.launch_s = 200e-6;
   const Links links = links_of(cluster, lay_out(cluster, 8), 0);
-  EXPECT_NEAR(links.all_reduce.startup_s, 1.75 * (2 * 50e-6 + 6 * 5e-6), 1e-9);
+  EXPECT_NEAR(links.all_reduce.startup_s, 200e-6, 1e-9);
   EXPECT_NEAR(links.all_reduce.per_byte_s, 1.75e-9, 1e-14);
 }
 

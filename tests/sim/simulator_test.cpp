@@ -27,17 +27,17 @@ TEST(Simulator, AddsTheWholeTransferWhereNothingOverlaps) {
   const Cluster cluster = some_cluster(2, 1);
   const Plan plan = make_bsp_plan(profile, {}, 2, {});
   const SimulatedStep step = run(plan, profile, cluster, 2);
-  const double message_s = 2 * 50e-6 + 12e6 / 1e9;  // 2 (P - 1) / P is 1
+  const double message_s = 12e6 / 1e9;  // 2 (P - 1) / P is 1
   EXPECT_NEAR(step.step_s, alone_s(profile) + message_s, 1e-6);
   EXPECT_NEAR(step.exposed_s, message_s, 1e-6);
   EXPECT_NEAR(step.waited_s, message_s, 1e-6);
 }
 
 TEST(Simulator, HidesATransferThatEndsBeforeBackward) {
-  Profile profile = profile_of({100'000, 16});  // 0.4 MB need 0.5 ms of the 1 ms until the second gradient
+  Profile profile = profile_of({100'000, 16});  // 0.4 MB need 0.4 ms of the 1 ms until the second gradient
   const Cluster cluster = some_cluster(2, 1);
   const SimulatedStep step = run(make_wfbp_plan(profile, {}, 2, {}), profile, cluster, 2);
-  EXPECT_NEAR(step.exposed_s, 2 * 50e-6 + 64 / 1e9, 1e-9);  // the second alone
+  EXPECT_NEAR(step.exposed_s, 2 * 50e-6, 1e-9);  // the second alone
 }
 
 TEST(Simulator, TakesComputationAloneForOneRank) {
@@ -48,16 +48,12 @@ TEST(Simulator, TakesComputationAloneForOneRank) {
 }
 
 TEST(Simulator, SlowsComputationWhileTransfersRunBesideIt) {
-  const Profile profile = profile_of({250'000, 16});  // 1 MB: 1.1 ms, longer than the 1 ms of backward that is left
+  const Profile profile = profile_of({250'000, 16});  // 1 MB: as long as the millisecond of backward that is left
   Cluster cluster = some_cluster(2, 1);
-  cluster.software.slowdown = 0.05;
-  const SimulatedStep step = run(make_wfbp_plan(profile, {}, 2, {}), profile, cluster, 2);
-  const double beside = 1.05e-3;  // the second millisecond of backward, all of it beside the transfer
-  EXPECT_NEAR(step.step_s, profile.forward_s + 1e-3 + std::max(beside, 1.1e-3) + 2 * 50e-6 + 64e-9, 1e-9);
   cluster.software.slowdown = 0.5;
-  const SimulatedStep slower = run(make_wfbp_plan(profile, {}, 2, {}), profile, cluster, 2);
-  // 1.1 ms beside it bring 0.733 ms of backward; the rest follows at full speed.
-  EXPECT_NEAR(slower.step_s, profile.forward_s + 1e-3 + 1.1e-3 + (1e-3 - 1.1e-3 / 1.5) + 2 * 50e-6 + 64e-9, 1e-9);
+  const SimulatedStep step = run(make_wfbp_plan(profile, {}, 2, {}), profile, cluster, 2);
+  // 1 ms beside it brings 0.667 ms of backward; the rest follows at full speed, then the second transfer.
+  EXPECT_NEAR(step.step_s, profile.forward_s + 1e-3 + 1e-3 + (1e-3 - 1e-3 / 1.5) + 2 * 50e-6, 1e-9);
 }
 
 TEST(Simulator, SlowsTransfersOnTheDeviceWhileItComputes) {
@@ -105,10 +101,12 @@ TEST(Simulator, RefusesAPlanOfAnotherModel) {
 TEST(Simulator, AgreesWithTheModelThatStrategiesPlanWith) {
   // Where transfers pass one after the other and nothing else costs, both are the same model.
   std::mt19937 random(1);
-  const Cluster cluster = some_cluster(4, 1);
+  Cluster cluster = some_cluster(4, 1);
+  cluster.network.startup_s = 0;
+  cluster.software.launch_s = 300e-6;
   const Layout layout = lay_out(cluster, 4);
   Links links;
-  links.all_reduce.startup_s = 1.5 * 4 * 50e-6;
+  links.all_reduce.startup_s = 300e-6;
   links.all_reduce.per_byte_s = 1.5e-9;
   for (int i = 0; i < 50; ++i) {
     const Profile profile = random_profile(random);
