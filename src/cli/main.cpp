@@ -11,6 +11,7 @@
 #include "base/malloc_tuning.h"
 #include "base/names.h"
 #include "cli/bench_command.h"
+#include "cli/calibrate_command.h"
 #include "cli/check_command.h"
 #include "cli/cluster_command.h"
 #include "cli/data_command.h"
@@ -93,6 +94,7 @@ int run(int argc, char** argv) {
   commands["probe"] = add_probe_command(program, ask_torch);
   commands["plan"] = add_plan_command(program);
   commands["report"] = add_report_command(program);
+  commands["calibrate"] = add_calibrate_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/plan_cluster.h"
 #include "cli/strategy_arguments.h"
 #include "plan/cost_model.h"
 
@@ -24,6 +25,7 @@ struct PlanArguments {
   std::string runs_folder = "runs";
   StrategyArguments strategy;
   int ranks = 0;  // 0: the run's
+  ClusterPlanArguments cluster;
 };
 
 /// What a run measured: the newest "plan" record of its file.
@@ -38,12 +40,33 @@ nlohmann::json plan_record(const fs::path& file) {
   return *found;
 }
 
-int run(const PlanArguments& arguments, bool has_strategy) {
+fs::path folder_of(const PlanArguments& arguments) {
   fs::path folder = arguments.run;
   if (!fs::exists(folder / "records.jsonl")) folder = fs::path(arguments.runs_folder) / arguments.run;
   if (!fs::exists(folder / "records.jsonl"))
     throw UsageError("no run '{}': neither {} nor {} holds a records.jsonl", arguments.run, arguments.run,
                      folder.string());
+  return folder;
+}
+
+int run_on_cluster(const PlanArguments& arguments) {
+  ClusterPlanArguments cluster = arguments.cluster;
+  if (!arguments.run.empty()) {
+    cluster.measured = plan_record(folder_of(arguments) / "records.jsonl").at("profile").get<Profile>();
+    if (cluster.model.empty()) cluster.model = "the profile of " + arguments.run;
+  }
+  if (cluster.cluster.empty())
+    throw UsageError("--model needs --cluster: one of `tutti plan --cluster list`, or a file");
+  if (cluster.model.empty() && cluster.cluster != "list")
+    throw UsageError("--cluster needs --model, or a run whose profile is taken");
+  return plan_cluster(cluster);
+}
+
+int run(const PlanArguments& arguments, bool has_strategy) {
+  if (!arguments.cluster.cluster.empty() || !arguments.cluster.model.empty()) return run_on_cluster(arguments);
+  if (arguments.run.empty())
+    throw UsageError("what to plan? A run, or --model and --cluster; `tutti plan --help` shows both");
+  const fs::path folder = folder_of(arguments);
   const nlohmann::json record = plan_record(folder / "records.jsonl");
   Plan plan = record.at("plan");
   const Profile profile = record.at("profile");
@@ -87,15 +110,35 @@ int run(const PlanArguments& arguments, bool has_strategy) {
 
 std::function<int()> add_plan_command(CLI::App& program) {
   auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* command =
-      program.add_subcommand("plan", "show the plan of a run, or what another strategy would make of its profile");
-  command->add_option("run", arguments->run, "a run's name or folder")->required();
+  CLI::App* command = program.add_subcommand("plan", "show the plan of a run, or predict throughput on a cluster");
+  command->add_option("run", arguments->run, "a run's name or folder; with --cluster, its measured profile is used");
   command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
   command->add_option("--ranks", arguments->ranks,
                       "for another number of ranks (with the links as they were measured)");
   command->add_flag("--print", "print the plan as a table (this is what it does)");
-  arguments->strategy.add_to(*command, "Strategy");
-  return [arguments, command] { return run(*arguments, command->count("--strategy") > 0); };
+  arguments->strategy.add_to(*command, "Strategy of a run");
+  const auto group = [command](CLI::Option* option) { option->group("On a cluster"); };
+  ClusterPlanArguments& cluster = arguments->cluster;
+  group(command->add_option("--model", cluster.model, "its profile is computed from its layers and the device"));
+  group(command->add_option("--cluster", cluster.cluster,
+                            "a shipped one (`list` shows them), a YAML file, or the links file of tutti probe"));
+  group(command->add_option("--gpus", cluster.sizes, "numbers of ranks: 4,8,16")
+            ->delimiter(',')
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+  group(command->add_option("--batch", cluster.batch, "samples per rank")->capture_default_str());
+  group(command->add_option("--tokens", cluster.tokens, "length of texts; 0: the model's usual one"));
+  group(command->add_option("--accumulate", cluster.accumulate, "micro-batches per step")->capture_default_str());
+  group(command->add_option("--optimizer", cluster.optimizer, "sgd, adam, adamw or lamb")->capture_default_str());
+  group(command->add_option("--nodes", cluster.nodes, "nodes, instead of as many as the file says"));
+  group(command->add_option("--below", cluster.efficiency_bound, "look for the size whose efficiency is under this")
+            ->capture_default_str());
+  group(command->add_flag("--brief", cluster.brief, "the tables alone"));
+  group(command->add_option("--trace", cluster.trace, "write the predicted timeline to this file (Chrome trace)"));
+  group(command->add_option("--records", cluster.records, "write simulated records to this file"));
+  return [arguments, command] {
+    arguments->cluster.servers = arguments->strategy.servers;
+    return run(*arguments, command->count("--strategy") > 0);
+  };
 }
 
 }  // namespace tutti

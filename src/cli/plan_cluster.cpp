@@ -1,0 +1,129 @@
+#include "cli/plan_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "report/chrome_trace.h"
+#include "sim/planner.h"
+
+namespace tutti {
+namespace {
+
+void print_table(const std::vector<PlannedStrategy>& planned, int ranks, const std::string& best) {
+  fmt::print("\n{} rank{}\n  {:<18} {:>10} {:>11} {:>11} {:>11} {:>10}  {}\n", ranks, ranks == 1 ? "" : "s", "strategy",
+             "transfers", "step", "samples/s", "efficiency", "exposed", "sizes");
+  for (const PlannedStrategy& one : planned)
+    fmt::print("{} {:<18} {:>10} {:>11} {:>11.1f} {:>11} {:>10}  {}\n", one.name == best ? "*" : " ", one.name,
+               one.plan.transfers.size(), fmt::format("{:.2f} ms", one.step.step_s * 1e3), one.samples_per_s,
+               fmt::format("{:.1f} %", one.efficiency * 100), fmt::format("{:.2f} ms", one.step.exposed_s * 1e3),
+               one.settings);
+}
+
+/// Cell records as `tutti bench` writes them, marked as simulated.
+std::string records_of(const std::vector<PlannedStrategy>& planned, const ClusterPlanArguments& arguments,
+                       const Cluster& cluster, int ranks) {
+  std::string lines;
+  for (const PlannedStrategy& one : planned)
+    lines += nlohmann::json(
+                 {{"record", "cell"},
+                  {"source", "simulated"},
+                  {"status", "done"},
+                  {"sweep", "plan"},
+                  {"config",
+                   {{"model", arguments.model},
+                    {"batch", arguments.batch},
+                    {"strategy", one.name},
+                    {"network", cluster.name},
+                    {"ranks", ranks},
+                    {"nodes", lay_out(cluster, ranks).nodes},
+                    {"servers", one.plan.servers}}},
+                  {"samples_per_step", arguments.batch * arguments.accumulate * ranks},
+                  {"throughput", {{"mean", one.samples_per_s}, {"deviation", 0}}},
+                  {"breakdown", {{"compute_s", one.step.compute_s}, {"exposed", {{"transfers", one.step.exposed_s}}}}}})
+                 .dump() +
+             "\n";
+  return lines;
+}
+
+Workload workload_of(const ClusterPlanArguments& arguments) {
+  Workload workload;
+  workload.model = arguments.model;
+  workload.batch = arguments.batch;
+  workload.accumulate = arguments.accumulate;
+  workload.optimizer = arguments.optimizer;
+  workload.measured = arguments.measured;
+  if (arguments.measured.gradients.empty()) {
+    ShapeOptions options;
+    options.tokens = arguments.tokens;
+    workload.shape = model_shape(arguments.model, options);
+  }
+  return workload;
+}
+
+void print_advice(const Workload& workload, const Cluster& cluster, const PlannedStrategy& best, int ranks,
+                  const ClusterPlanArguments& arguments) {
+  fmt::print("\nAt {} ranks: --strategy {} {}\n{}", ranks, best.name, best.settings, reasons(best, cluster, ranks));
+  if (ranks == 1) return;
+  const int small = size_below(workload, cluster, arguments.efficiency_bound);
+  if (small > 0)
+    fmt::print("Efficiency falls under {:.0f} % at {} ranks (best strategy, powers of two).\n",
+               arguments.efficiency_bound * 100, small);
+  else
+    fmt::print("Efficiency stays above {:.0f} % up to all {} ranks.\n", arguments.efficiency_bound * 100,
+               cluster.devices());
+  if (lay_out(cluster, ranks).nodes > 1)
+    fmt::print("Parameter servers: {} are enough; more gain less than 2 %.\n",
+               servers_needed(workload, cluster, ranks));
+  fmt::print("\nWhat if, at {} ranks (now {:.1f} samples/s):\n", ranks, best.samples_per_s);
+  for (const WhatIf& change : what_ifs(workload, cluster, ranks))
+    fmt::print("  {:<30} {:>11.1f} samples/s ({:+.1f} %), {} {}\n", change.change, change.samples_per_s,
+               (change.samples_per_s / best.samples_per_s - 1) * 100, change.best.name, change.best.settings);
+}
+
+}  // namespace
+
+int plan_cluster(const ClusterPlanArguments& arguments) {
+  if (arguments.cluster == "list") {
+    for (const std::string& name : shipped_clusters()) fmt::print("{:<14} {}\n", name, load_cluster(name).about);
+    return 0;
+  }
+  Cluster cluster = load_cluster(arguments.cluster);
+  if (arguments.nodes > 0) cluster.groups.back().count = arguments.nodes;
+  if (arguments.batch < 1 || arguments.accumulate < 1)
+    throw UsageError("--batch and --accumulate are at least 1, and not {} and {}", arguments.batch,
+                     arguments.accumulate);
+  const Workload workload = workload_of(arguments);
+  std::vector<int> sizes = arguments.sizes;
+  if (sizes.empty())
+    for (int ranks = 1; ranks <= cluster.devices(); ranks *= 2) sizes.push_back(ranks);
+  std::sort(sizes.begin(), sizes.end());
+
+  fmt::print("{}: {}\n{}, batch {:g} per rank{}, {}; simulated, not measured\n", cluster.name, cluster.about,
+             arguments.model, arguments.batch,
+             arguments.accumulate > 1 ? fmt::format(" × {} micro-batches", arguments.accumulate) : "",
+             arguments.optimizer);
+  std::string records;
+  std::vector<PlannedStrategy> planned;
+  for (const int ranks : sizes) {
+    planned = plan_all(workload, cluster, ranks, arguments.servers);
+    print_table(planned, ranks, best_of(planned).name);
+    if (!arguments.records.empty()) records += records_of(planned, arguments, cluster, ranks);
+  }
+  fmt::print("\n*: the best; strategies that need servers count only where they gain more than 2 %.\n");
+  const PlannedStrategy& best = best_of(planned);
+  if (!arguments.brief) print_advice(workload, cluster, best, sizes.back(), arguments);
+  if (!arguments.records.empty()) write_file_atomically(arguments.records, records);
+  if (!arguments.trace.empty()) {
+    const PlannedStrategy traced = plan_strategy(workload, cluster, sizes.back(), best.name, best.options, true);
+    write_file_atomically(arguments.trace, chrome_trace({traced.step.trace}, traced.plan));
+    fmt::print("Predicted timeline of {} at {} ranks: {} (open it at https://ui.perfetto.dev)\n", best.name,
+               sizes.back(), arguments.trace);
+  }
+  return 0;
+}
+
+}  // namespace tutti

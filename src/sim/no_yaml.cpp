@@ -1,0 +1,15 @@
+// Stands in for cluster_yaml.cpp in a build without yaml-cpp.
+
+#include "base/error.h"
+#include "sim/cluster.h"
+
+namespace tutti {
+
+Cluster parse_cluster(const std::string&, const std::string& file) {
+  throw UsageError(
+      "{}: this build cannot read cluster files: yaml-cpp was not there when it was configured (Debian: "
+      "libyaml-cpp-dev)",
+      file);
+}
+
+}  // namespace tutti
