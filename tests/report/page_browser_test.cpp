@@ -88,12 +88,12 @@ class PageInBrowser : public ::testing::Test {
   }
 
  private:
-  static std::unique_ptr<Browser> browser_;
+  inline static std::unique_ptr<Browser> browser_;
 };
-std::unique_ptr<Browser> PageInBrowser::browser_;
 
 std::vector<double> leading_numbers(const std::vector<std::string>& texts) {
   std::vector<double> numbers;
+  numbers.reserve(texts.size());
   for (const std::string& text : texts) numbers.push_back(std::stod(text));
   return numbers;
 }
@@ -109,11 +109,11 @@ TEST_F(PageInBrowser, SortsByValueOnClickAndGoesBackOnTheThird) {
   throughput.pop_back();
   std::vector<double> numbers = leading_numbers(throughput);
   EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
-  EXPECT_EQ(throughput.front(), "243.0 ± 1.0");
+  EXPECT_EQ(throughput.front(), "252.6 ± 1.0");
   click("th:nth-child(4) button");
   throughput = column(4);
   EXPECT_EQ(attribute("th:nth-child(4)", "aria-sort"), "descending");
-  EXPECT_EQ(throughput.front(), "994.0 ± 14.0");
+  EXPECT_EQ(throughput.front(), "1033.2 ± 14.0");
   EXPECT_EQ(throughput.back().rfind("failed", 0), 0u);
   click("th:nth-child(4) button");
   EXPECT_EQ(column(1), before);
@@ -160,7 +160,7 @@ TEST_F(PageInBrowser, LeavesOutColumnsThatNobodyAskedFor) {
   click(".controls .row-count + .button");
   EXPECT_EQ(browser().evaluate("window.copied.split('\\n').slice(0, 2)"),
             json({"Strategy\tNetwork\tRanks\tSamples/s\tEfficiency\tRun time\tSource",
-                  "bsp\t1GbE\t2\t243.0 ± 1.0\t48.0 %\t1:09:27\tmeasured"}));
+                  "bsp\t1GbE\t2\t252.6 ± 1.0\t48.0 %\t1:09:27\tmeasured"}));
 }
 
 TEST_F(PageInBrowser, EnlargesFigures) {
@@ -371,7 +371,7 @@ TEST_F(PageInBrowser, ShowsHostileTextsAsTexts) {
   EXPECT_EQ(browser().evaluate("document.querySelectorAll('img').length"), 0);
 }
 
-TEST_F(PageInBrowser, StaysSmoothWithManyRowsAndEvents) {
+TEST_F(PageInBrowser, ShowsManyRowsInPortionsAndManyEventsAtOnce) {
   json document = sample_document();
   json& rows = document["tables"][0]["rows"];
   const json sample = rows;
@@ -388,7 +388,7 @@ TEST_F(PageInBrowser, StaysSmoothWithManyRowsAndEvents) {
   browser().open(file);
   EXPECT_EQ(column(1).size(), 300u);
   click("th:nth-child(4) button");
-  EXPECT_EQ(column(4).front(), "243.0 ± 1.0");
+  EXPECT_EQ(column(4).front(), "252.6 ± 1.0");
   EXPECT_EQ(text(".more").rfind("Show 300 more of 50", 0), 0u) << text(".more");
   click(".more");
   EXPECT_EQ(column(1).size(), 600u);

@@ -116,11 +116,11 @@ inline nlohmann::json sample_rows() {
         if (n == 0 && s == 4 && ranks == 4) {
           row["throughput"] = {{"text", "failed"}, {"label", "rank 2 stopped"}};
         } else {
-          row["throughput"] = {{"value", 253.1 * ranks * efficiency},
+          row["throughput"] = {{"value", 263.1 * ranks * efficiency},
                                {"deviation", 1.0 + static_cast<double>(s) + 4.0 * static_cast<double>(n)}};
           if (s == 5) row["throughput"]["best"] = true;
           row["efficiency"] = efficiency;
-          row["step"] = 64 / (253.1 * efficiency);
+          row["step"] = 64 / (263.1 * efficiency);
           row["run"] = 4000 / efficiency / ranks;
         }
         rows.push_back(std::move(row));
@@ -145,7 +145,7 @@ inline nlohmann::json sample_document() {
        {"On 1GbE the deviation over repeats exceeds the difference between dear and zero1: no winner is named.",
         {{"level", "note"}, {"text", "Rows of 100GbIB are simulated, the others measured."}}}},
       {"highlights",
-       {{{"label", "Fastest on 10GbE, 4 ranks"}, {"value", "dear"}, {"detail", "916 ± 10 samples/s"}},
+       {{{"label", "Fastest on 10GbE, 4 ranks"}, {"value", "dear"}, {"detail", "952 ± 10 samples/s"}},
         {{"label", "Scaling efficiency"}, {"value", "90.4 %"}, {"detail", "dear, 4 ranks, 10GbE"}},
         {{"label", "Over bsp"}, {"value", "1.24 ×"}, {"detail", "same network and ranks"}},
         {{"label", "Cells"}, {"value", "41 of 42"}, {"detail", "1 failed"}}}},

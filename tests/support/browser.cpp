@@ -84,6 +84,7 @@ std::string decode_base64(const std::string& text) {
                                     "about:blank"};
   if (::geteuid() == 0) words.insert(words.begin() + 1, "--no-sandbox");  // its sandbox refuses root
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execv(program.c_str(), pointers.data());
@@ -130,7 +131,7 @@ json Browser::receive() {
   while (true) {
     const std::size_t end = pending_.find('\0');
     if (end != std::string::npos) {
-      const json message = json::parse(pending_.substr(0, end));
+      json message = json::parse(pending_.substr(0, end));
       pending_.erase(0, end + 1);
       return message;
     }
