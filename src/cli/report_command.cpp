@@ -30,6 +30,11 @@ struct Arguments {
   double threshold_percent = 2;
 };
 
+/// What errors and names say need not be UTF-8; JSON must be.
+std::string text_of(const nlohmann::json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+}
+
 CellSet read_published(const fs::path& file) {
   CellSet set;
   set.title = file.filename().string();
@@ -72,22 +77,34 @@ void write_folder(const Report& report, const CellSet& set, const fs::path& fold
   const bool has_figures = draw(report, folder / "figures");
   const nlohmann::json document = page_document(report, has_figures ? folder / "figures" : fs::path());
   write_file_atomically(folder / "report.html", render_page(document));
-  write_file_atomically(folder / "report.json", document.dump() + "\n");
+  write_file_atomically(folder / "report.json", text_of(document) + "\n");
   write_file_atomically(folder / "report.md", markdown(report, has_figures ? "figures" : ""));
   for (const Table& table : report.tables) write_file_atomically(folder / (table.id + ".csv"), csv(table));
   // What was no record before; the others have files of their own.
   std::string records;
   for (const Cell& cell : set.cells)
-    if (cell.source == Source::published) records += to_json(cell).dump() + "\n";
+    if (cell.source == Source::published) records += text_of(to_json(cell)) + "\n";
   if (!records.empty()) write_file_atomically(folder / "cells.jsonl", records);
   fmt::print("{}/: report.html, report.md, report.json{}, {} table{} as CSV, {} figures as SVG and PNG\n",
              folder.string(), records.empty() ? "" : ", cells.jsonl", report.tables.size(),
              report.tables.size() == 1 ? "" : "s", has_figures ? report.figures.size() : 0);
 }
 
+/// One side of a comparison: "before", or repeats of it, "before-1,before-2,before-3".
+CellSet read_side(const std::string& names, const std::string& runs_folder) {
+  std::vector<CellSet> sets;
+  const bool is_one = fs::exists(names);
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = is_one ? names.size() : std::min(names.find(',', begin), names.size());
+    sets.push_back(read_any(names.substr(begin, end - begin), runs_folder));
+    begin = end + 1;
+  }
+  return merge(std::move(sets));
+}
+
 int run_compare(const Arguments& arguments) {
-  const CellSet a = read_any(arguments.compared[0], arguments.runs_folder);
-  const CellSet b = read_any(arguments.compared[1], arguments.runs_folder);
+  const CellSet a = read_side(arguments.compared[0], arguments.runs_folder);
+  const CellSet b = read_side(arguments.compared[1], arguments.runs_folder);
   for (const CellSet* set : {&a, &b})
     if (set->cells.empty()) throw Error("{} has no cells to compare", set->title);
   const Comparison comparison = compare_cells(a.cells, b.cells, arguments.threshold_percent / 100);
@@ -96,7 +113,7 @@ int run_compare(const Arguments& arguments) {
                 arguments.compared[1], describe(a.cells.front().config), describe(b.cells.front().config));
   const Table table = comparison_table(comparison);
   if (arguments.as_json)
-    fmt::print("{}\n", to_json(table).dump());
+    fmt::print("{}\n", text_of(to_json(table)));
   else if (arguments.as_csv)
     fmt::print("{}", csv(table));
   else
@@ -115,7 +132,7 @@ int run_report(const Arguments& arguments) {
   const bool prints = arguments.as_markdown || arguments.as_csv || arguments.as_json;
   if (arguments.as_markdown) fmt::print("{}", markdown(report, ""));
   if (arguments.as_csv) fmt::print("{}", csv(report));
-  if (arguments.as_json) fmt::print("{}\n", page_document(report, "").dump());
+  if (arguments.as_json) fmt::print("{}\n", text_of(page_document(report, "")));
   if (!arguments.html_file.empty()) {
     const TemporaryFolder figures;
     const bool has_figures = draw(report, figures.path());
@@ -143,7 +160,9 @@ std::function<int()> add_report_command(CLI::App& program) {
   command->add_flag("--csv", arguments->as_csv, "print comma-separated values, a table after the other");
   command->add_flag("--json", arguments->as_json, "print the report as JSON, in the form the page is made from");
   command->add_option("-o,--out", arguments->folder, "write page, Markdown, CSV, figures and records to this folder");
-  command->add_option("--compare", arguments->compared, "A B: what got faster or slower from A to B")
+  command
+      ->add_option("--compare", arguments->compared,
+                   "A B: what got faster or slower from A to B; either may be several runs, A1,A2,A3")
       ->expected(2)
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   command->add_option("--threshold", arguments->threshold_percent, "--compare: percent from which on a change counts")

@@ -36,9 +36,13 @@ std::vector<ConfigColumn> config_columns(const std::vector<const Configuration*>
                                          const std::vector<std::string>& keys,
                                          const std::vector<std::string>& left_out) {
   std::vector<ConfigColumn> columns;
+  const auto is_stated = [&configs](const ConfigColumn& column) {
+    return std::any_of(configs.begin(), configs.end(),
+                       [&](const Configuration* config) { return !column.value(*config).text.empty(); });
+  };
   for (const std::string& key : keys)
     for (const ConfigColumn& column : all_columns())
-      if (column.column.key == key) columns.push_back(column);
+      if (column.column.key == key && is_stated(column)) columns.push_back(column);
   for (const ConfigColumn& column : all_columns()) {
     if (is_in(keys, column.column.key) || is_in(left_out, column.column.key)) continue;
     const bool differs = std::any_of(configs.begin(), configs.end(), [&](const Configuration* config) {

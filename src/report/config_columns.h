@@ -14,7 +14,8 @@ struct ConfigColumn {
   TableValue (*value)(const Configuration& config);
 };
 
-/// Those of `keys`, in this order, then every other setting in which `configs` differ, but for `left_out`.
+/// Those of `keys` that any of `configs` states, in this order, then every other setting in which `configs` differ, but
+/// for `left_out`.
 std::vector<ConfigColumn> config_columns(const std::vector<const Configuration*>& configs,
                                          const std::vector<std::string>& keys,
                                          const std::vector<std::string>& left_out);

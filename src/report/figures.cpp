@@ -31,14 +31,14 @@ std::vector<Figure> make_figures(const std::vector<Group>& groups, std::vector<s
 }
 
 bool draw_figures(const std::vector<Figure>& figures, const std::filesystem::path& folder) {
-  std::string program = colours();
+  std::string program;
   for (const Figure& figure : figures)
     for (const char* kind : {"svg", "png"}) {
       const bool is_svg = std::string(kind) == "svg";
       // Named, so that several figures in one page have different identifiers.
       std::string name = figure.id;
       std::replace(name.begin(), name.end(), '-', '_');
-      program += "reset session\n";
+      program += "reset session\n" + colours();
       program += is_svg ? fmt::format("set terminal svg size {},{} font 'sans,13' background 'white' name '{}'\n",
                                       figure.width, figure.height, name)
                         : fmt::format("set terminal pngcairo size {},{} font 'sans,10'\n", figure.width, figure.height);

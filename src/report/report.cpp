@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kMostTraces = 8;
+constexpr std::size_t kMostTitles = 4;
 constexpr std::size_t kMostRowsOfPage = 2000;  // of a table; a browser sorts them at once
 constexpr double kBusy = 1.5;                  // load per core above which others were at work
 constexpr std::size_t kMostNotes = 40;
@@ -80,7 +82,8 @@ CellSet merge(std::vector<CellSet> sets) {
   CellSet all;
   std::set<std::string> titles, commands;
   for (CellSet& set : sets) {
-    if (titles.insert(set.title).second) all.title += (all.title.empty() ? "" : ", ") + set.title;
+    if (titles.insert(set.title).second && titles.size() <= kMostTitles)
+      all.title += (all.title.empty() ? "" : ", ") + set.title;
     if (!set.command.empty() && commands.insert(set.command).second)
       all.command += (all.command.empty() ? "" : "\n") + set.command;
     if (!all.environment) all.environment = set.environment;
@@ -90,6 +93,11 @@ CellSet merge(std::vector<CellSet> sets) {
     else
       std::move(set.cells.begin(), set.cells.end(), std::back_inserter(all.cells));
   }
+  if (titles.size() > kMostTitles) all.title += fmt::format(" and {} more", titles.size() - kMostTitles);
+  // Runs that no sweep has numbered.
+  std::unordered_map<std::string, int> repeats;
+  for (Cell& cell : all.cells)
+    if (cell.id.empty()) cell.repeat = ++repeats[key_of(cell.config)];
   return all;
 }
 

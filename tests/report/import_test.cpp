@@ -129,9 +129,9 @@ TEST(ImportNodes, AveragesOverRepeatsOnDifferentNodes) {
   std::vector<std::string> notes;
   const Table table = nodes_table(testing::through_records("n.md", kNodes), notes);
   ASSERT_EQ(table.rows.size(), 4u);
-  EXPECT_EQ(row_text(table, 0), "published||MNIST|1|1|10|64|938|2:00:00|1.00|gn03");
-  EXPECT_EQ(row_text(table, 1), "published||MNIST|2|2|10|64|469|0:50:00||gn[02,05]");
-  EXPECT_EQ(row_text(table, 3), "published||MNIST|2|2|10|64|469|1:00:00|2.00|Avg");
+  EXPECT_EQ(row_text(table, 0), "published|MNIST|1|1|10|64|938|2:00:00|1.00|gn03");
+  EXPECT_EQ(row_text(table, 1), "published|MNIST|2|2|10|64|469|0:50:00||gn[02,05]");
+  EXPECT_EQ(row_text(table, 3), "published|MNIST|2|2|10|64|469|1:00:00|2.00|Avg");
   EXPECT_TRUE(table.rows[3].is_summary);
   EXPECT_THAT(notes, ::testing::IsEmpty());
 }
@@ -144,7 +144,7 @@ TEST(ImportNodes, ShowsAStatedAverageAndNotesWhereItIsWrong) {
                                   "| **2** | **2** | **10** | **64** | **469** | **1:30:00** | **1.5** | **Avg** |\n"),
                   notes);
   ASSERT_EQ(table.rows.size(), 4u);
-  EXPECT_EQ(row_text(table, 3), "published||MNIST|2|2|10|64|469|1:30:00|1.50|Avg");
+  EXPECT_EQ(row_text(table, 3), "published|MNIST|2|2|10|64|469|1:30:00|1.50|Avg");
   EXPECT_THAT(notes, Contains(HasSubstr("an average run time of 1:30:00; its rows give 1:00:00")));
   EXPECT_THAT(notes, Contains(HasSubstr("a speed-up of 1.5; its own run times give 1.33")));
 }

@@ -141,6 +141,7 @@ TEST_F(ReportCommand, ComparesAndTellsByItsExitCode) {
   EXPECT_EQ(report("--compare after before").exit_code, 0);
   EXPECT_EQ(report("--compare before before").exit_code, 0);
   EXPECT_EQ(report("--compare before after --threshold 30").exit_code, 0);
+  EXPECT_EQ(report("--compare before,before after,after").exit_code, 1);
 }
 
 TEST_F(ReportCommand, PutsMeasuredAndPublishedSideBySideAndKeepsThePublishedAsRecords) {
