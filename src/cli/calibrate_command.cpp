@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <set>
 
 #include "base/error.h"
 #include "base/files.h"

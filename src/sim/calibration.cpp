@@ -130,6 +130,7 @@ Calibration calibrate(const std::vector<PublishedRow>& rows, Clusters clusters, 
     return residuals;
   });
   std::vector<double> values;
+  values.reserve(result.fit.parameters.size());
   for (const FittedParameter& parameter : result.fit.parameters) values.push_back(parameter.value);
   set(values);
   result.clusters = std::move(clusters);
@@ -139,6 +140,7 @@ Calibration calibrate(const std::vector<PublishedRow>& rows, Clusters clusters, 
 Score score_of(const std::vector<Prediction>& predictions) {
   Score score;
   std::vector<double> errors;
+  errors.reserve(predictions.size());
   for (const Prediction& prediction : predictions) errors.push_back(std::abs(prediction.error()));
   if (errors.empty()) return score;
   std::sort(errors.begin(), errors.end());

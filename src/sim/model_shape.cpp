@@ -1,5 +1,7 @@
 #include "sim/model_shape.h"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 
@@ -62,9 +64,9 @@ ModelShape resnet(const std::string& name, const ResNetDesign& design) {
           has_strided = true;
         }
         const int64_t to = i + 1 == design.kernels.size() ? outputs : width;
-        const std::string number = std::to_string(i + 1);
-        layers.push_back(convolution(prefix + "conv" + number, channels, to, design.kernels[i], at));
-        layers.push_back(batch_norm(prefix + "bn" + number, to, at));
+        const std::string conv = fmt::format("{}conv{}", prefix, i + 1), norm = fmt::format("{}bn{}", prefix, i + 1);
+        layers.push_back(convolution(conv, channels, to, design.kernels[i], at));
+        layers.push_back(batch_norm(norm, to, at));
         channels = to;
       }
       side = at;

@@ -60,7 +60,7 @@ std::vector<StrategyOptions> choices(const std::string& strategy, const Strategy
       with([&](StrategyOptions& options) { options.fusion_bytes = fusion * kMiB; });
   } else if (strategy.rfind("bytescheduler", 0) == 0 || strategy.find("-ps") != std::string::npos) {
     for (const int64_t partition : {2, 4, 16, 64})
-      for (const int64_t credits : {4, 16})
+      for (const int64_t credits : {4, 16, 64})
         with([&](StrategyOptions& options) {
           options.partition_bytes = partition * kMiB;
           options.credit_bytes = credits * partition * kMiB;
@@ -132,6 +132,7 @@ int servers_needed(const Workload& workload, const Cluster& cluster, int ranks) 
   const auto step_s = [&](int servers) {
     StrategyOptions options;
     options.servers = servers;
+    options.credit_bytes = 64 * options.partition_bytes;  // as many under way as the engine allows
     return plan_strategy(workload, cluster, ranks, "wfbp-ps", options).step.step_s;
   };
   const double enough_s = step_s(2 * layout.nodes) * (1 + kTellsApart);

@@ -103,7 +103,7 @@ std::vector<PublishedRow> parse_published(const std::string& text, const std::st
 PublishedRun run_of(const PublishedRow& row) {
   constexpr int64_t kPushPullPartition = 4'096'000, kPartition = 4 * (4 << 20), kCredit = 4 * (16 << 20);
   constexpr int kDevicesPerNode = 4;
-  constexpr double kTimerWait_s = 0.2e-3;
+  constexpr double kTimerWait = 0.2e-3;  // seconds
   PublishedRun run;
   Device device{"RTX 2080 Ti", 13.4e12, 616e9, 0.86, 0.25};
   ShapeOptions shape;
@@ -129,7 +129,7 @@ PublishedRun run_of(const PublishedRow& row) {
     strategy = "mgwfbp";
     // Their timer waits for the device at each gradient, which makes small layers look longer than they are.
     double waited_s = 0;
-    for (GradientProfile& gradient : planned.gradients) gradient.ready_s += waited_s += kTimerWait_s;
+    for (GradientProfile& gradient : planned.gradients) gradient.ready_s += waited_s += kTimerWait;
     planned.backward_s += waited_s;
     const Belief belief = mgwfbp_belief(row.network, row.ranks);
     links.all_reduce.startup_s = belief.startup_us * 1e-6;

@@ -45,7 +45,8 @@ TEST(Planner, LosesEfficiencyWithRanksAndGainsItWithTheBatch) {
 }
 
 TEST(Planner, FindsTheSizeAtWhichEfficiencyFallsUnderABound) {
-  const Cluster cluster = some_cluster(16, 2);
+  Cluster cluster = some_cluster(16, 2);
+  cluster.network.bytes_per_s = 0.2e9;
   const int size = size_below(resnet(16), cluster, 0.6);
   ASSERT_GT(size, 2);
   EXPECT_LT(best_of(plan_all(resnet(16), cluster, size)).efficiency, 0.6);
