@@ -1,5 +1,7 @@
 setUpTables();
 setUpCommand();
 setUpTimelines();
+setUpFigures();
+setUpFolds();
 setUpTheme();
 document.documentElement.dataset.ready = 'yes';

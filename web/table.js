@@ -2,6 +2,7 @@
 
 // Beyond this many rows the rest waits behind a button: a browser lays out thousands of rows slowly.
 const ROWS_AT_ONCE = 300;
+const FEWEST_COLUMNS_TO_CHOOSE = 8;
 const ORDERS = ['none', 'ascending', 'descending'];
 
 class SortableTable {
@@ -39,12 +40,13 @@ class SortableTable {
     this.menus = new Map();
     this.headers.forEach((header, column) => {
       const choices = columnChoices(this.original, column, header);
-      if (choices) this.menus.set(column, new ColumnMenu(header.dataset.label, choices, () => this.show()));
+      if (choices) this.menus.set(column, new ValueMenu(header.dataset.label, choices, () => this.show()));
     });
     this.count = element('span', { class: 'row-count', role: 'status' });
     this.clear = element('button', { type: 'button', class: 'button quiet', onclick: () => this.clearFilters() }, 'Clear');
     const controls = element('div', { class: 'controls', role: 'group', 'aria-label': `Filters of ${name}` }, this.search);
     for (const menu of this.menus.values()) controls.append(menu.root);
+    if (this.headers.length >= FEWEST_COLUMNS_TO_CHOOSE) controls.append(new ColumnsMenu(this.headers, this.original).root);
     controls.append(this.clear, this.count, copyButton('Copy', () => this.tabSeparated()));
     this.table.parentElement.before(controls);
   }
@@ -104,8 +106,9 @@ class SortableTable {
 
   /** What is shown, as spreadsheets take it. */
   tabSeparated() {
-    const lines = [this.headers.map((header) => header.dataset.label)];
-    for (const row of this.accepted()) lines.push([...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, ' ')));
+    const shown = (cells) => [...cells].filter((cell) => !cell.hidden);
+    const lines = [shown(this.headers).map((header) => header.dataset.label)];
+    for (const row of this.accepted()) lines.push(shown(row.cells).map((cell) => cell.textContent.trim().replace(/\s+/g, ' ')));
     return lines.map((line) => line.join('\t')).join('\n') + '\n';
   }
 }

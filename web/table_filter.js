@@ -19,22 +19,12 @@ function columnChoices(rows, column, header) {
 
 const naturalOrder = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' });
 
-/** A menu of check boxes; none checked means all. */
-class ColumnMenu {
+/** A list of check boxes that opens below its name. */
+class Menu {
   constructor(label, choices, changed) {
     this.label = label;
-    this.chosen = new Set();
     this.count = element('span', { class: 'menu-count' });
-    this.boxes = choices.map((choice) => {
-      const box = element('input', { type: 'checkbox', value: choice });
-      box.addEventListener('change', () => {
-        if (box.checked) this.chosen.add(choice);
-        else this.chosen.delete(choice);
-        this.show();
-        changed();
-      });
-      return box;
-    });
+    this.boxes = choices.map((choice, i) => element('input', { type: 'checkbox', value: choice, onchange: () => changed(i) }));
     const list = element('div', { class: 'menu-list', role: 'group', 'aria-label': label });
     this.boxes.forEach((box, i) => list.append(element('label', {}, box, ' ', choices[i])));
     this.summary = element('summary', {}, label, this.count);
@@ -53,9 +43,23 @@ class ColumnMenu {
     });
   }
 
-  show() {
-    this.count.textContent = this.chosen.size > 0 ? String(this.chosen.size) : '';
-    this.root.classList.toggle('active', this.chosen.size > 0);
+  /** How many choices differ from what they are at first. */
+  showCount(count) {
+    this.count.textContent = count > 0 ? String(count) : '';
+    this.root.classList.toggle('active', count > 0);
+  }
+}
+
+/** Chooses rows by the values of a column; none checked means all. */
+class ValueMenu extends Menu {
+  constructor(label, choices, changed) {
+    super(label, choices, (i) => {
+      if (this.boxes[i].checked) this.chosen.add(choices[i]);
+      else this.chosen.delete(choices[i]);
+      this.showCount(this.chosen.size);
+      changed();
+    });
+    this.chosen = new Set();
   }
 
   accepts(text) {
@@ -65,6 +69,17 @@ class ColumnMenu {
   clear() {
     this.chosen.clear();
     for (const box of this.boxes) box.checked = false;
-    this.show();
+    this.showCount(0);
+  }
+}
+
+/** Chooses columns of a wide table. */
+class ColumnsMenu extends Menu {
+  constructor(headers, rows) {
+    super('Columns', headers.map((header) => header.dataset.label), (i) => {
+      for (const row of [headers[i].parentElement, ...rows]) row.cells[i].hidden = !this.boxes[i].checked;
+      this.showCount(this.boxes.filter((box) => !box.checked).length);
+    });
+    for (const box of this.boxes) box.checked = true;
   }
 }

@@ -20,7 +20,10 @@ class Timeline {
     this.drawing = new TimelineDrawing(this.canvas, this.layout);
     const margin = (this.layout.end - this.layout.begin) * 0.01 || 1;
     this.whole = { begin: this.layout.begin - margin, end: this.layout.end + margin };
-    this.view = { ...this.whole };
+    // A step may have neighbours that reach into it; it is what is shown first.
+    const length = data.length_us;
+    this.first = length > 0 ? { begin: Math.max(this.whole.begin, -length * 0.02), end: Math.min(this.whole.end, length * 1.02) } : this.whole;
+    this.view = { ...this.first };
     this.listen();
     onThemeChange(() => this.drawing.width && this.drawing.draw(this.view, this));
     new ResizeObserver(() => this.resize()).observe(this.frame);
@@ -106,7 +109,7 @@ class Timeline {
   }
 
   fit() {
-    this.show(this.whole.begin, this.whole.end);
+    this.show(this.first.begin, this.first.end);
   }
 
   // ---- mouse and touch ----
@@ -222,6 +225,7 @@ class Timeline {
       this.show(middle - (end - begin) / 2, middle + (end - begin) / 2);
     }
     this.select(event);
+    this.tip.scrollIntoView({ block: 'nearest' });
     this.spoken.textContent = `${event.name}, ${event.kind}, ${this.laneName(event)}, begins at ${timeText(event.begin)}, takes ${timeText(event.end - event.begin)}`;
   }
 
@@ -264,5 +268,5 @@ class Timeline {
 function setUpTimelines() {
   const data = document.getElementById('timelines-data');
   const timelines = data ? JSON.parse(data.textContent) : [];
-  for (const place of document.querySelectorAll('[data-timeline]')) new Timeline(place, timelines[place.dataset.timeline]);
+  for (const place of document.querySelectorAll('[data-timeline]')) new Timeline(place, timelines[Number(place.getAttribute('data-timeline'))]);
 }

@@ -53,11 +53,11 @@ class TimelineDrawing {
     this.colours = pageColours();
     context.clearRect(0, 0, width, layout.height);
     this.drawLanes();
+    this.drawAxis(view);
     context.save();
     context.beginPath();
     context.rect(this.gutter, 0, width - this.gutter, layout.height);
     context.clip();
-    this.drawAxis(view);
     for (const lane of layout.lanes) for (const row of lane.rows) this.drawRow(row, view, isHidden);
     if (cursor !== null) this.drawCursor(cursor, view);
     if (selected) this.outline(selected, view);
@@ -94,7 +94,8 @@ class TimelineDrawing {
       context.fillStyle = colours.line;
       context.fillRect(x - 0.5, AXIS_HEIGHT - 7, 1, layout.height - AXIS_HEIGHT);
       context.fillStyle = colours.muted;
-      context.fillText(markText(i * step, step, largest), x, 10);
+      const text = markText(i * step, step, largest);
+      context.fillText(text, Math.min(x, width - context.measureText(text).width / 2), 10);
     }
     context.textAlign = 'start';
   }
@@ -127,9 +128,13 @@ class TimelineDrawing {
     const { context } = this;
     const from = Math.max(left, this.gutter) + 5;
     const room = Math.floor((Math.min(left + width, this.width) - from - 3) / 6.1);
-    if (room < 3) return;
-    const text = event.name.length <= room ? event.name : `${event.name.slice(0, room - 1)}…`;
+    if (room < Math.min(6, event.label.length)) return;
+    const text = event.label.length <= room ? event.label : `${event.label.slice(0, room - 1)}…`;
     context.font = '11px system-ui, sans-serif';
+    if (event.kind === 'wait') {  // no hatching behind letters
+      context.fillStyle = kindColour(event.kind);
+      context.fillRect(from - 3, top + 2, context.measureText(text).width + 6, this.layout.rowHeight - 4);
+    }
     context.fillStyle = DARK_KINDS.has(event.kind) ? '#ffffff' : '#10151d';
     context.fillText(text, from, top + this.layout.rowHeight / 2 + 0.5);
   }

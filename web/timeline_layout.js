@@ -9,10 +9,11 @@ class TimelineLayout {
   constructor(data) {
     this.lanes = (data.lanes || []).map((lane) => ({ ...lane, rows: [] }));
     const events = (data.events || []).map((event) => ({
-      name: String(event.name ?? ''), begin: event.begin_us, end: Math.max(event.begin_us, event.end_us),
+      name: String(event.name ?? ''), label: String(event.label ?? event.name ?? ''), begin: event.begin_us, end: Math.max(event.begin_us, event.end_us),
       kind: String(event.kind || 'other'), details: event.details || {}, lane: event.lane, row: 0,
     }));
     events.sort((a, b) => a.begin - b.begin || b.end - a.end);
+    for (const event of events) if (event.kind === 'step') this.lanes[event.lane].hasSteps = true;
     for (const event of events) putInRow(this.lanes[event.lane], event);
     this.events = events;
     this.begin = events.reduce((least, event) => Math.min(least, event.begin), Infinity);
@@ -58,11 +59,18 @@ class TimelineLayout {
   }
 }
 
-/** The first row with room: what lies within another event, as layers in forward, lands below it. */
+/**
+ * The first row with room: what lies within another event, as layers in forward, lands below it. The topmost is for steps
+ * alone, also where those of the neighbours are not shown.
+ */
 function putInRow(lane, event) {
   const rounding = 1e-3;
-  let row = lane.rows.findIndex((events) => events[events.length - 1].end <= event.begin + rounding);
-  if (row < 0) row = lane.rows.push([]) - 1;
+  const first = lane.hasSteps && event.kind !== 'step' ? 1 : 0;
+  let row = lane.rows.findIndex((events, i) => i >= first && (events.length === 0 || events[events.length - 1].end <= event.begin + rounding));
+  if (row < 0) {
+    while (lane.rows.length < first) lane.rows.push([]);
+    row = lane.rows.push([]) - 1;
+  }
   event.row = row;
   lane.rows[row].push(event);
 }

@@ -13,6 +13,7 @@ function markText(us, step, largest) {
   return `${(us * factor).toFixed(Math.min(digits, 9))} ${unit}`;
 }
 
+/** @returns {[number, string]} what to multiply µs by, and the unit's name */
 function timeUnit(us) {
   if (us >= 1e6) return [1e-6, 's'];
   if (us >= 1e3) return [1e-3, 'ms'];

@@ -1,31 +1,27 @@
 #include "report/html.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tutti {
-namespace {
 
 using nlohmann::json;
 
-/// Valid UTF-8; nlohmann's writer already knows how to mend it.
-std::string valid_utf8(std::string_view text) {
-  const std::string quoted = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
-  return json::parse(quoted).get<std::string>();
+std::string valid_utf8(std::string text) {
+  // nlohmann's writer knows what is valid, and how to mend the rest.
+  const json quoted = std::move(text);
+  try {
+    (void)quoted.dump();
+    return quoted.get<std::string>();
+  } catch (const json::type_error&) {
+    return json::parse(quoted.dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+  }
 }
-
-bool is_ascii(std::string_view text) {
-  for (const char c : text)
-    if (static_cast<unsigned char>(c) >= 0x80) return false;
-  return true;
-}
-
-}  // namespace
 
 std::string escape_html(std::string_view text) {
-  const std::string mended = is_ascii(text) ? std::string(text) : valid_utf8(text);
   std::string escaped;
-  escaped.reserve(mended.size() + mended.size() / 8);
-  for (const char c : mended) {
+  escaped.reserve(text.size() + text.size() / 8);
+  for (const char c : text) {
     switch (c) {
       case '&':
         escaped += "&amp;";

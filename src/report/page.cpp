@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +19,9 @@ namespace tutti {
 namespace {
 
 using nlohmann::json;
+
+// More than these are folded away.
+constexpr std::size_t kMostNotes = 4, kMostFigures = 6;
 
 const json kNoList = json::array();
 
@@ -70,17 +75,30 @@ struct Section {
   std::string id, title, content;
 };
 
+/// The first entries, and the others folded away where they are more than a few: what comes below them counts too.
+std::string fold(const std::vector<std::string>& entries, std::size_t most, const char* what,
+                 const std::function<std::string(const std::string&)>& wrap) {
+  const std::size_t shown = entries.size() > most + 1 ? most : entries.size();
+  std::string first, rest;
+  for (std::size_t i = 0; i < entries.size(); ++i) (i < shown ? first : rest) += entries[i];
+  std::string html = first.empty() ? "" : wrap(first);
+  if (!rest.empty())
+    html += fmt::format("<details class=\"fold\"><summary>{} more {}</summary>\n{}</details>\n", entries.size() - shown,
+                        what, wrap(rest));
+  return html;
+}
+
 std::string render_notes(const json& notes) {
-  if (notes.empty()) return "";
-  std::string html = "<ul class=\"notes\" aria-label=\"Notes\">\n";
+  std::vector<std::string> entries;
   for (const json& note : notes) {
     const bool is_plain = !note.is_object();
     const std::string text =
         is_plain ? (note.is_string() ? note.get<std::string>() : note.dump()) : text_of(note, "text");
     const bool is_warning = is_plain || text_of(note, "level") != "note";
-    html += fmt::format("<li class=\"{}\">{}</li>\n", is_warning ? "warning" : "note", escape_html(text));
+    entries.push_back(fmt::format("<li class=\"{}\">{}</li>\n", is_warning ? "warning" : "note", escape_html(text)));
   }
-  return html + "</ul>\n";
+  return fold(entries, kMostNotes, "notes",
+              [](const std::string& list) { return "<ul class=\"notes\">\n" + list + "</ul>\n"; });
 }
 
 std::string render_highlights(const json& highlights) {
@@ -97,18 +115,19 @@ std::string render_highlights(const json& highlights) {
 }
 
 std::string render_figures(const json& figures, Names& names) {
-  std::string html;
+  std::vector<std::string> entries;
   for (const json& figure : figures) {
     const std::string id = names.unique("figure", figure), title = text_of(figure, "title");
     std::string svg = inline_svg(text_of(figure, "svg"), id + "-", title);
     if (svg.empty()) svg = "<p class=\"none\">This figure holds no SVG.</p>";
-    html += fmt::format("<figure class=\"card\" id=\"{}\">\n<h3>{}</h3>\n<div class=\"picture\">{}</div>\n", id,
-                        escape_html(title), svg);
+    std::string html = fmt::format("<figure class=\"card\" id=\"{}\">\n<h3>{}</h3>\n<div class=\"picture\">{}</div>\n",
+                                   id, escape_html(title), svg);
     const std::string caption = text_of(figure, "caption");
     if (!caption.empty()) html += fmt::format("<figcaption class=\"caption\">{}</figcaption>\n", escape_html(caption));
-    html += "</figure>\n";
+    entries.push_back(html + "</figure>\n");
   }
-  return html.empty() ? html : "<div class=\"figures\">\n" + html + "</div>\n";
+  return fold(entries, kMostFigures, "figures",
+              [](const std::string& list) { return "<div class=\"figures\">\n" + list + "</div>\n"; });
 }
 
 std::string render_tables(const json& tables, Names& names) {
@@ -123,7 +142,8 @@ void check_timeline(const json& timeline) {
   const std::size_t lanes = list_of(timeline, "lanes").size();
   for (const json& event : list_of(timeline, "events")) {
     const auto is_number = [&](const char* key) { return event.contains(key) && event.at(key).is_number(); };
-    if (!event.is_object() || !is_number("lane") || !is_number("begin_us") || !is_number("end_us"))
+    if (!event.is_object() || !is_number("lane") || !event.at("lane").is_number_integer() || !is_number("begin_us") ||
+        !is_number("end_us"))
       throw Error("page document: an event of timeline '{}' lacks lane, begin_us or end_us: {}", title, event.dump());
     if (event.at("lane") < 0 || event.at("lane") >= lanes)
       throw Error("page document: an event of timeline '{}' is in lane {} of {}", title, event.at("lane").dump(),
@@ -159,15 +179,19 @@ std::string render_timelines(const json& timelines, Names& names) {
 /// Nested objects are listed as "outer inner", lists on one line.
 void list_environment(const json& value, const std::string& name, std::string& html) {
   if (value.is_object()) {
-    for (const auto& [key, inner] : value.items()) list_environment(inner, name.empty() ? key : name + " " + key, html);
+    for (const auto& [key, inner] : value.items())
+      list_environment(inner, name.empty() ? key : fmt::format("{} {}", name, key), html);
     return;
   }
+  const auto words = [](const json& entry) { return entry.is_string() ? entry.get<std::string>() : entry.dump(); };
   std::string text;
   if (value.is_array()) {
-    for (const json& entry : value)
-      text += (text.empty() ? "" : ", ") + (entry.is_string() ? entry.get<std::string>() : entry.dump());
+    for (const json& entry : value) {
+      if (!text.empty()) text += ", ";
+      text += words(entry);
+    }
   } else {
-    text = value.is_string() ? value.get<std::string>() : value.dump();
+    text = words(value);
   }
   html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_html(name), escape_html(text));
 }
@@ -241,7 +265,9 @@ std::string render_page(const json& document) {
   html += escape_html(generated.empty() ? "Made by Tutti." : generated);
   html += "</footer>\n<script>";
   html += kPageScript;
-  return html + "</script>\n</body>\n</html>\n";
+  html += "</script>\n</body>\n</html>\n";
+  // Once for all texts: names of hosts and files need not be UTF-8.
+  return valid_utf8(std::move(html));
 }
 
 }  // namespace tutti

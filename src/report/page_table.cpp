@@ -16,6 +16,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kShortestBar = 0.01;  // of the longest; shorter ones look like dust
+
 enum class Kind { text, number, percent, duration, plusminus };
 
 struct Column {
@@ -23,7 +25,8 @@ struct Column {
   Kind kind = Kind::text;
   std::optional<int> digits;
   bool has_bar = false;
-  double largest = 0;  // of its values, for bars
+  double largest = 0;    // of its values, for bars
+  bool is_empty = true;  // no row has a value
 };
 
 const json kNothing;
@@ -95,7 +98,7 @@ std::string duration(double seconds, std::optional<int> digits) {
   const auto scaled = [&](double factor, const char* unit) {
     const double value = seconds * factor;
     if (digits) return fmt::format("{:.{}f} {}", value, std::clamp(*digits, 0, 12), unit);
-    return fmt::format("{:#.3g} {}", value, unit);
+    return fmt::format("{:.{}f} {}", value, std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2, unit);
   };
   if (size == 0) return "0 s";
   if (size >= 1) return scaled(1, "s");
@@ -135,9 +138,9 @@ std::string render_cell(const Column& column, const Cell& cell) {
       content += fmt::format(" <span class=\"deviation\">± {}</span>",
                              column.kind == Kind::plusminus ? number(*cell.deviation, column.digits.value_or(1))
                                                             : shown(column, *cell.deviation));
-    if (column.has_bar && column.largest > 0 && *cell.value > 0) {
-      classes += " bar";
-      attributes += fmt::format(" style=\"--share:{:.1f}%\"", std::min(100.0, 100 * *cell.value / column.largest));
+    if (column.has_bar && column.largest > 0 && *cell.value >= column.largest * kShortestBar) {
+      classes += " with-bar";
+      attributes += fmt::format(" style=\"--share:{:.1f}\"", std::min(100.0, 100 * *cell.value / column.largest));
     }
   }
   if (cell.is_best) classes += " best";
@@ -157,7 +160,7 @@ std::vector<Column> columns_of(const json& table, const std::string& title) {
     column.key = entry.at("key");
     column.label = entry.contains("label") ? text_of(entry.at("label")) : column.key;
     column.kind = kind_of(text_of(member(entry, "kind")), title, column.key);
-    if (member(entry, "digits").is_number()) column.digits = entry.at("digits").get<int>();
+    if (member(entry, "digits").is_number_integer()) column.digits = entry.at("digits").get<int>();
     const json& bar = member(entry, "bar");
     column.has_bar =
         bar.is_boolean() ? bar.get<bool>() : column.kind == Kind::percent || column.kind == Kind::plusminus;
@@ -176,12 +179,19 @@ std::string render_table(const json& table, const std::string& id) {
   if (!rows.is_array() && !rows.is_null()) throw Error("page document: the rows of table '{}' are not a list", title);
   for (Column& column : columns) {
     column.largest = column.kind == Kind::percent ? 1 : 0;
-    for (const json& row : rows) column.largest = std::max(column.largest, cell_of(row, column).value.value_or(0));
+    for (const json& row : rows) {
+      const Cell cell = cell_of(row, column);
+      column.largest = std::max(column.largest, cell.value.value_or(0));
+      column.is_empty = column.is_empty && !cell.value && cell.text.empty() && cell.label.empty();
+    }
   }
+  // A sweep states only some of what a study may vary; columns of dashes would hide the rest.
+  if (!rows.empty())
+    columns.erase(std::remove_if(columns.begin(), columns.end(), [](const Column& column) { return column.is_empty; }),
+                  columns.end());
 
   std::string html =
-      fmt::format("<section class=\"card\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h3 id=\"{0}-title\">{1}</h3>\n",
-                  id, escape_html(title));
+      fmt::format("<section class=\"card\" id=\"{0}\">\n<h3 id=\"{0}-title\">{1}</h3>\n", id, escape_html(title));
   if (!caption.empty()) html += fmt::format("<p class=\"caption\">{}</p>\n", escape_html(caption));
   html += fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"{}-title\"><table "

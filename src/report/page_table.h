@@ -17,7 +17,7 @@ namespace tutti {
 /// `bar` draws a bar behind the numbers, as long as the value is large; percent and plusminus have one unless it is
 /// false. A row has a value per key, or an object: {"value", "deviation", "text" (shown instead of the value, which
 /// still sorts), "label" (a small tag beside it: simulated, published, …), "best": true (set off from the others)}.
-/// What is absent or null is shown as a dash, and sorts last.
+/// What is absent or null is shown as a dash, and sorts last; a column of nothing else is left out.
 std::string render_table(const nlohmann::json& table, const std::string& id);
 
 }  // namespace tutti

@@ -60,7 +60,7 @@ TraceContent read(const json& trace) {
 std::map<int64_t, Span> steps_of(const TraceContent& content) {
   std::map<int64_t, Span> steps;
   for (const Event& event : content.events) {
-    if (event.category != "step" || !event.arguments.contains("step")) continue;
+    if (event.category != "step" || !event.arguments.value("step", json()).is_number_integer()) continue;
     const auto [step, is_new] = steps.emplace(event.arguments.at("step").get<int64_t>(), event.time);
     if (is_new) continue;
     step->second.begin_us = std::min(step->second.begin_us, event.time.begin_us);
@@ -71,6 +71,7 @@ std::map<int64_t, Span> steps_of(const TraceContent& content) {
 
 int64_t median_step(const std::map<int64_t, Span>& steps) {
   std::vector<std::pair<double, int64_t>> by_length;
+  by_length.reserve(steps.size());
   for (const auto& [step, time] : steps) by_length.emplace_back(time.length(), step);
   const auto middle = by_length.begin() + static_cast<std::ptrdiff_t>((by_length.size() - 1) / 2);
   std::nth_element(by_length.begin(), middle, by_length.end());
@@ -123,6 +124,7 @@ json make_timeline(const TraceContent& content, std::optional<int64_t> wanted) {
 
   json timeline = {{"title", fmt::format("Step {}{}{}", step, content.strategy.empty() ? "" : ", ", content.strategy)},
                    {"step", step},
+                   {"length_us", window.length()},
                    {"lanes", json::array()},
                    {"events", json::array()}};
   const std::map<Place, int> lanes = make_lanes(inside, content, timeline["lanes"]);
@@ -130,13 +132,18 @@ json make_timeline(const TraceContent& content, std::optional<int64_t> wanted) {
     json details = event->arguments;
     // A transfer of the step before is worth telling; that the rest is of this one goes without saying.
     if (details.value("step", step) == step) details.erase("step");
-    if (details.contains("name")) details.erase("name");
-    timeline["events"].push_back({{"lane", lanes.at(event->place)},
-                                  {"name", event->name},
-                                  {"begin_us", event->time.begin_us - window.begin_us},
-                                  {"end_us", event->time.end_us - window.begin_us},
-                                  {"kind", kind_of(*event)},
-                                  {"details", std::move(details)}});
+    json shown = {{"lane", lanes.at(event->place)},
+                  {"name", event->name},
+                  {"begin_us", event->time.begin_us - window.begin_us},
+                  {"end_us", event->time.end_us - window.begin_us},
+                  {"kind", kind_of(*event)}};
+    // What a transfer carries, without the operation that all of them share.
+    if (details.contains("name")) {
+      shown["label"] = details.at("name");
+      details.erase("name");
+    }
+    shown["details"] = std::move(details);
+    timeline["events"].push_back(std::move(shown));
   }
   return timeline;
 }
