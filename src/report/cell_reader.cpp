@@ -118,7 +118,7 @@ fs::path records_in(const fs::path& folder) {
 fs::path find(const std::string& run, const fs::path& runs_folder) {
   for (const fs::path& place : {fs::path(run), runs_folder / run}) {
     if (fs::is_regular_file(place)) return place;
-    if (const fs::path file = records_in(place); !file.empty()) return file;
+    if (fs::path file = records_in(place); !file.empty()) return file;
   }
   std::vector<std::string> known;
   std::error_code ignored;

@@ -56,6 +56,7 @@ Table fastest_table(const std::vector<Group>& groups, std::vector<std::string>& 
   const std::vector<Contest> contests = contests_of(groups);
   if (contests.empty()) return table;
   std::vector<const Configuration*> configs;
+  configs.reserve(contests.size());
   for (const Contest& contest : contests) configs.push_back(&contest.conditions);
   const std::vector<ConfigColumn> settings =
       config_columns(configs, {"model", "batch", "network", "ranks"}, {"strategy", "servers"});

@@ -18,7 +18,7 @@ void estimate_rate(Group& group) {
     group.steps += rate.steps;
     group.dropped += rate.dropped;
     means.push_back(rate.rate.mean);
-    last = std::move(rate);
+    last = rate;
   }
   if (means.size() == 1) {
     group.rate = last.rate;

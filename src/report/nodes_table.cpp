@@ -22,7 +22,8 @@ struct Runs {
   double mean_s() const {
     double sum = 0;
     for (const Cell* cell : cells) sum += cell->run_s;
-    return cells.empty() ? stated_average->run_s : sum / static_cast<double>(cells.size());
+    if (cells.empty()) return stated_average != nullptr ? stated_average->run_s : 0;
+    return sum / static_cast<double>(cells.size());
   }
   /// As the text has it, where it does.
   double shown_mean_s() const { return stated_average != nullptr ? stated_average->run_s : mean_s(); }

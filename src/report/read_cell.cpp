@@ -39,7 +39,7 @@ int* count_setting(Configuration& config, Key key) {
 void read_configuration(JsonText& text, Configuration& config) {
   std::string others;
   object_at(text, "config", [&](Key key) {
-    if (text.next() == 'n')
+    if (text.next() == 'n' || is_of_the_repeat(key))
       text.skip();
     else if (std::string* const setting = text_setting(config, key))
       *setting = plain(text);
@@ -49,8 +49,6 @@ void read_configuration(JsonText& text, Configuration& config) {
       *count = static_cast<int>(whole_at(text, key, 0));
     else if (key == "other")
       config.other = plain(text);
-    else if (is_of_the_repeat(key))
-      text.skip();
     else
       others += fmt::format("{}{} {}", others.empty() ? "" : ", ", key, plain(text));
   });

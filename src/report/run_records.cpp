@@ -54,7 +54,7 @@ StepParts mean_parts(const StepBreakdown& breakdown) {
     scheduling += rank.scheduling_s / n;
   }
   parts.exposed = {
-      {"slowest rank", slowest}, {"start-up", startup}, {"bandwidth", bandwidth}, {"scheduling", scheduling}};
+      {"slowest rank", slowest}, {"startup", startup}, {"bandwidth", bandwidth}, {"scheduling", scheduling}};
   return parts;
 }
 

@@ -11,7 +11,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kMostBars = 36;
+constexpr std::size_t kMostBars = 48;
 
 /// The mean of the parts of a group's cells; without cells that have them, none.
 std::optional<StepParts> mean_parts(const Group& group) {
