@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "report/node_list.h"
 
 namespace tutti::bench {
 namespace {
@@ -113,7 +114,7 @@ void add_nodes(json& record, const json& nodes) {
     hosts.push_back(node.at("host"));
     record["nodes"].push_back({{"name", node.at("host")}, {"ranks", node.at("ranks").size()}});
   }
-  record["node_list"] = node_list(hosts);
+  record["node_list"] = compress_node_list(hosts);
 }
 
 void add_measurements(json& record, const Run& run) {

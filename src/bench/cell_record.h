@@ -26,9 +26,6 @@ nlohmann::json make_cell_record(const Cell& cell, const std::string& sweep, int 
 /// What a program complained about: the last line of its output that is Tutti's own message, else the last line.
 std::string last_complaint(const std::string& output);
 
-/// Host names in Slurm's form: lm1, lm6 → "lm[1,6]"; gn02, gn03, gn04 → "gn[02-04]".
-std::string node_list(std::vector<std::string> hosts);
-
 /// The records of a run, in order; a last line without an end is skipped. Empty when there are none.
 std::vector<nlohmann::json> read_run_records(const std::filesystem::path& run_folder);
 

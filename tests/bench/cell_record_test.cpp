@@ -225,15 +225,5 @@ TEST(LastComplaint, CanAlwaysBeWrittenAsJson) {
   EXPECT_EQ(last_complaint(std::string(5000, 'x')), std::string(1000, 'x'));
 }
 
-TEST(NodeList, IsInSlurmsBracketForm) {
-  EXPECT_EQ(node_list({"gn03"}), "gn03");
-  EXPECT_EQ(node_list({"lm6", "lm1"}), "lm[1,6]");
-  EXPECT_EQ(node_list({"gn02", "gn01", "gn07", "gn08"}), "gn[01-02,07-08]");
-  EXPECT_EQ(node_list({"n9", "n10", "n11"}), "n[9,10-11]");
-  EXPECT_EQ(node_list({"a1", "b1", "a2"}), "a[1-2],b1");
-  EXPECT_EQ(node_list({"host", "host1", "host2"}), "host,host[1-2]");
-  EXPECT_EQ(node_list({}), "");
-}
-
 }  // namespace
 }  // namespace tutti::bench
