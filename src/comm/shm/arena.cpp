@@ -9,13 +9,13 @@
 #include <fstream>
 #include <string>
 
+#include "comm/shm/round_up.h"
+
 namespace tutti::shm {
 namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = 2 * 1024 * 1024;
-
-constexpr uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// Bytes from a line of /proc/meminfo; "a lot" if there is no such line.
 uint64_t memory_info(const std::string& name) {

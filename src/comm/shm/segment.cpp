@@ -7,13 +7,9 @@
 #include <cstring>
 #include <thread>
 
+#include "comm/shm/round_up.h"
+
 namespace tutti::shm {
-namespace {
-
-constexpr std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
-
-}  // namespace
-
 /// Where the parts begin.
 struct Segment::Layout {
   static constexpr std::size_t kStages = round_up(sizeof(Control), 4096);
