@@ -117,7 +117,7 @@ std::function<int()> add_plan_command(CLI::App& program) {
                       "for another number of ranks (with the links as they were measured)");
   command->add_flag("--print", "print the plan as a table (this is what it does)");
   arguments->strategy.add_to(*command, "Strategy of a run");
-  const auto group = [command](CLI::Option* option) { option->group("On a cluster"); };
+  const auto group = [](CLI::Option* option) { option->group("On a cluster"); };
   ClusterPlanArguments& cluster = arguments->cluster;
   group(command->add_option("--model", cluster.model, "its profile is computed from its layers and the device"));
   group(command->add_option("--cluster", cluster.cluster,
