@@ -14,6 +14,7 @@ tutti_add_precompiled(plain)
 tutti_add_precompiled(torch HEADERS <torch/types.h> LINK tutti_torch)
 if(TUTTI_TESTS)
   tutti_add_precompiled(tests HEADERS <gtest/gtest.h> LINK GTest::gtest)
+  target_compile_options(tutti_precompiled_tests PRIVATE -O1)  # as its users are: GCC wants the same options
 endif()
 
 # Is libtorch, or a library of ours whose users include it, among these?

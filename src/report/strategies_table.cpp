@@ -57,8 +57,8 @@ Table strategies_table(const std::vector<Group>& groups) {
     configs.push_back(&group.config);
   }
   if (configs.empty()) return table;
-  std::vector<std::string> left_out = {"ranks"};
-  if (!with_nodes) left_out.emplace_back("nodes");
+  using Keys = std::vector<std::string>;
+  const Keys left_out = with_nodes ? Keys{"ranks"} : Keys{"ranks", "nodes"};
   const std::vector<ConfigColumn> settings =
       config_columns(configs, {"model", "batch", "network", "strategy"}, left_out);
   const std::string what = rank_word(configs);

@@ -7,17 +7,24 @@
 namespace tutti {
 namespace {
 
+/// $TUTTI_LONG: all networks with all ranks, steps and optimizers, which takes minutes.
+bool long_runs() { return std::getenv("TUTTI_LONG") != nullptr; }
+
 // Sanitizers make everything many times slower, and look at accesses, not at numbers: a little of each is enough for
 // them.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 const std::vector<int> kRanks = {3};
 template <typename Network>
-constexpr int kSteps = std::is_same_v<Network, ManyTinyNetwork> ? 4 : 5;
+int all_steps() {
+  return std::is_same_v<Network, ManyTinyNetwork> ? 4 : 5;
+}
 #else
 const std::vector<int> kRanks = {2, 3, 4};
 /// Three hundred tensors make three hundred messages a step: fewer steps do.
 template <typename Network>
-constexpr int kSteps = std::is_same_v<Network, ManyTinyNetwork> ? 8 : 20;
+int all_steps() {
+  return std::is_same_v<Network, ManyTinyNetwork> && !long_runs() ? 8 : 20;
+}
 #endif
 
 template <typename Network>
@@ -28,22 +35,24 @@ TYPED_TEST_SUITE(Equivalence, Networks);
 TYPED_TEST(Equivalence, OfAllStrategies) {
   for (const int ranks : kRanks)
     for (const char* optimizer : {"sgd", "adam"})
-      expect_all_strategies_equal<TypeParam>({ranks, kSteps<TypeParam>, optimizer});
+      expect_all_strategies_equal<TypeParam>({ranks, all_steps<TypeParam>(), optimizer});
 }
 
 /// Variations need fewer steps: three are the profile's, the others follow the strategy's plan.
 template <typename Network>
-constexpr int kFewSteps = std::min(8, kSteps<Network>);
+int few_steps() {
+  return std::min(8, all_steps<Network>());
+}
 
 TYPED_TEST(Equivalence, OfAllStrategiesWithAccumulationAndClipping) {
-  expect_all_strategies_equal<TypeParam>({2, kFewSteps<TypeParam>, "adam", 0, 3});
-  expect_all_strategies_equal<TypeParam>({3, kFewSteps<TypeParam>, "sgd", 0.05, 1});
-  expect_all_strategies_equal<TypeParam>({2, kFewSteps<TypeParam>, "adam", 0.05, 2});
+  expect_all_strategies_equal<TypeParam>({2, few_steps<TypeParam>(), "adam", 0, 3});
+  expect_all_strategies_equal<TypeParam>({3, few_steps<TypeParam>(), "sgd", 0.05, 1});
+  expect_all_strategies_equal<TypeParam>({2, few_steps<TypeParam>(), "adam", 0.05, 2});
 }
 
 TYPED_TEST(Equivalence, OfAllStrategiesWith16BitMessages) {
-  expect_all_strategies_equal<TypeParam>({3, kFewSteps<TypeParam>, "sgd", 0, 1, "bf16"});
-  expect_all_strategies_equal<TypeParam>({2, kFewSteps<TypeParam>, "adam", 0, 1, "fp16"});
+  expect_all_strategies_equal<TypeParam>({3, few_steps<TypeParam>(), "sgd", 0, 1, "bf16"});
+  expect_all_strategies_equal<TypeParam>({2, few_steps<TypeParam>(), "adam", 0, 1, "fp16"});
 }
 
 TEST(ParameterServers, OfAnyNumberGiveTheWeightsOfBsp) {
@@ -56,9 +65,8 @@ TEST(ParameterServers, OfAnyNumberGiveTheWeightsOfBsp) {
     }
 }
 
-/// $TUTTI_LONG: also with more ranks, steps and optimizers, which takes minutes.
 TEST(HugeTensor, IsSynchronizedEquallyByAllStrategies) {
-  if (std::getenv("TUTTI_LONG") == nullptr) return expect_all_strategies_equal<HugeTensorNetwork>({2, 5, "sgd"});
+  if (!long_runs()) return expect_all_strategies_equal<HugeTensorNetwork>({2, 5, "sgd"});
   for (const int ranks : {2, 3, 4})
     for (const char* optimizer : {"sgd", "adam"})
       expect_all_strategies_equal<HugeTensorNetwork>({ranks, 20, optimizer});
