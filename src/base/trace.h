@@ -89,6 +89,9 @@ class Trace {
  public:
   explicit Trace(const TraceWindow& window);
 
+  /// Moves the window, before it has begun and while both threads are idle.
+  void start_at(int64_t first_step) { window_.first_step = first_step; }
+
   // The thread that computes:
   void begin_step(int64_t step);
   void end_step();
@@ -105,7 +108,7 @@ class Trace {
   const std::vector<TraceEvent>& communication_events() const { return communication_.events(); }
 
  private:
-  const TraceWindow window_;
+  TraceWindow window_;
   TraceBuffer compute_, communication_;
   int64_t step_begin_ns_ = 0;
   bool is_over_ = false;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/calibrate_runs.h"
 #include "sim/calibration.h"
 
 namespace tutti {
@@ -71,6 +73,9 @@ void print_choices(const std::vector<Prediction>& predictions) {
 }
 
 int run(const CalibrateArguments& arguments) {
+  const auto is_folder = [](const std::string& path) { return std::filesystem::is_directory(path); };
+  if (std::all_of(arguments.files.begin(), arguments.files.end(), is_folder))
+    return calibrate_runs(arguments.files, arguments.held_out, arguments.rows);
   std::vector<PublishedRow> rows;
   std::size_t left_out = 0;
   for (const std::string& file : arguments.files)
@@ -113,7 +118,9 @@ std::function<int()> add_calibrate_command(CLI::App& program) {
   auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* command =
       program.add_subcommand("calibrate", "fit the simulator to measured results, and score it on held-out ones");
-  command->add_option("tables", arguments->files, "Markdown tables of strategies on networks")
+  command
+      ->add_option("tables", arguments->files,
+                   "folders of runs or sweeps of ours; or Markdown tables of strategies on networks")
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command

@@ -2,9 +2,10 @@
 
 namespace tutti {
 
-void StrategyArguments::add_to(CLI::App& command, const std::string& group) {
+void StrategyArguments::add_to(CLI::App& command, const std::string& group, bool offers_auto) {
   std::string help = "how gradients are synchronized:";
   for (const Strategy& strategy : strategies()) help += std::string("\n  ") + strategy.name + ": " + strategy.summary;
+  if (offers_auto) help += "\n  auto: measure, simulate all of these, try the best few, keep the fastest";
   command.add_option("--strategy", name, help)->capture_default_str()->group(group);
   const auto add = [&](const char* option, double& value, const char* text) {
     command.add_option(option, value, text)->capture_default_str()->group(group);

@@ -18,7 +18,7 @@ struct StrategyArguments {
   double credit_mb = 16;
   int servers = 0;
 
-  void add_to(CLI::App& command, const std::string& group);
+  void add_to(CLI::App& command, const std::string& group, bool offers_auto = false);
   StrategyOptions options() const;
 };
 

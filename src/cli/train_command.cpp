@@ -129,7 +129,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->group("Ranks");
   command.add_option("--threads", arguments.threads, "threads per rank; unset: OMP_NUM_THREADS, or cores / ranks")
       ->group("Ranks");
-  arguments.strategy.add_to(command, "Ranks");
+  arguments.strategy.add_to(command, "Ranks", /*offers_auto=*/true);
   command
       .add_option("--wire", options.engine.wire,
                   "how gradients travel: fp32; fp16 or bf16 halve the bytes; topk (the largest) or sign (a bit each) "
@@ -309,7 +309,7 @@ int run(TrainArguments& arguments, const CLI::App& command) {
   const int local_ranks = is_launched ? std::max(1, env.local_size - (env.nodes == 1 ? servers : 0)) : ranks;
   options.threads = arguments.threads != -1 ? arguments.threads : default_threads(cores / local_ranks);
   check_options(options);
-  if (servers > 0 && !find_strategy(options.engine.strategy).uses_servers)
+  if (servers > 0 && options.engine.strategy != kAutoStrategy && !find_strategy(options.engine.strategy).uses_servers)
     throw UsageError("--servers {}: strategy {} uses none; those that do end in -ps", servers, options.engine.strategy);
   if (servers > 0 && ranks < 2)
     throw UsageError("--servers {} with {} rank{}: servers add up what two or more ranks push", servers,

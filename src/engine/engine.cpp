@@ -5,19 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/torch_compat.h"
-#include "comm/exchange.h"
-#include "engine/link_probe.h"
 
 namespace tutti {
 
 void check_wire(const EngineOptions& options) {
+  if (options.strategy == kAutoStrategy) return;  // it tries only those that can
   if (is_compressed(options.wire) && !sums_by_all_reduce(find_strategy(options.strategy)))
     throw UsageError("wire format '{}' works with strategies that all-reduce, and '{}' does not: try buckets or mgwfbp",
                      options.wire, options.strategy);
@@ -35,8 +32,7 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
       written_(space_.parameters().size(), 0),
       first_update_(space_.parameters().size(), 0),
       hooks_(space_.parameters(), [this](std::size_t parameter) { on_gradient(parameter); }) {
-  const Strategy& strategy = find_strategy(options.strategy);
-  if (comm.size() > 1 && strategy.uses_servers && options.servers == nullptr)
+  if (!is_auto() && comm.size() > 1 && find_strategy(options.strategy).uses_servers && options.servers == nullptr)
     throw UsageError("strategy '{}' needs parameter servers, and there are none", options.strategy);
   check_wire(options);
   wire_.lay_out(plan_.slots);
@@ -45,10 +41,10 @@ Engine::Engine(torch::nn::Module& model, Communicator& comm, const EngineOptions
     for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
     start_comm_thread();
   }
-  if (options.profile_steps > 0)
+  if (profile_steps() > 0)
     profiler_.emplace(space_, *link_);
   else
-    adopt_strategy();
+    choose_plan();
 }
 
 Engine::~Engine() = default;
@@ -203,14 +199,21 @@ StepTimes Engine::finish_step(double learning_rate) {
       times.comm_busy_s = comm_thread_->busy_s();
     }
   }
+  double update_s = 0;
   if (!crosses_steps()) {
     agree_on_new_parameters();
     const TraceSpan span(recording(), TraceKind::update);
+    const auto start = Clock::now();
     update_all();
+    update_s = seconds_since(start);
   }
   times.comm_exposed_s = std::exchange(waited_s_, 0);
   if (options_.trace != nullptr) options_.trace->end_step();
-  if (profiler_ && profiler_->steps() >= options_.profile_steps) adopt_strategy();
+  if (profiler_) profiler_->end_step(times.comm_exposed_s, update_s);
+  if (profiler_ && profiler_->steps() >= profile_steps())
+    choose_plan();
+  else if (search_)
+    search_on();
   return times;
 }
 
@@ -303,78 +306,6 @@ void Engine::update(const Share& share, int64_t begin, int64_t end, const torch:
 
 void Engine::update_all() { update(whole_, 0, space_.elements(), clip_factor()); }
 
-void Engine::adopt_strategy() {
-  const Strategy& strategy = find_strategy(options_.strategy);
-  if (strategy.uses_links && comm_.size() > 1)
-    links_ = measure_links(comm_, strategy.uses_servers ? options_.servers : nullptr,
-                           2 * space_.elements() * static_cast<int64_t>(sizeof(float)));
-  std::string text;
-  if (comm_.rank() == 0) {
-    const Profile profile = profiler_ ? profiler_->result() : space_.unmeasured_profile();
-    StrategyOptions strategy_options = options_.strategy_options;
-    if (options_.servers != nullptr) strategy_options.servers = options_.servers->servers();
-    Plan plan = strategy.make_plan(profile, links_.value_or(Links{}), comm_.size(), strategy_options);
-    if (plan.servers == 0) plan.node_ranks = comm_.node_ranks();
-    text = nlohmann::json({{"profile", profile}, {"plan", plan}}).dump();
-  }
-  // Rank 0's plan for everybody: ranks that planned for themselves could differ.
-  const auto decided = nlohmann::json::parse(broadcast_text(comm_, text));
-  const Profile profile = decided.at("profile").get<Profile>();
-  if (profiler_) profile_ = profile;
-  profiler_.reset();
-  comm_thread_.reset();
-  plan_ = decided.at("plan").get<Plan>();
-  check_plan(plan_);
-  const bool has_new_parameters =
-      std::any_of(first_update_.begin(), first_update_.end(), [](int64_t step) { return step == 0; });
-  if (plan_.barrier == Barrier::next_forward && (options_.clip_norm > 0 || has_new_parameters)) {
-    // Both need all gradients before the first update; transfers still overlap backward.
-    remark_ =
-        fmt::format("{} needs all gradients before any update: the optimizer step waits for all transfers{}",
-                    options_.clip_norm > 0 ? "clipping by the global norm" : "a parameter that has had no gradient yet",
-                    plan_.sharded_optimizer ? ", and every rank keeps the whole optimizer state" : "");
-    plan_.barrier = Barrier::optimizer_step;
-    plan_.sharded_optimizer = false;
-  }
-  unwatched_.clear();
-  for (const GradientProfile& gradient : profile.gradients)
-    if (gradient.needed_s <= 0) unwatched_.push_back(static_cast<std::size_t>(gradient.parameter));
-  std::vector<torch::Tensor> state = whole_.optimizer->state();
-  for (const torch::Tensor& buffer : wire_.state()) state.push_back(buffer);
-  space_.lay_out(plan_.slots, state);
-  wire_.lay_out(plan_.slots);
-  if (comm_.size() == 1) return;
-  if (plan_.servers > 0) announce_messages();
-  if (plan_.sharded_optimizer) split_optimizer();
-  start_comm_thread();
-}
-
-void Engine::announce_messages() {
-  std::vector<PushPullMessage> messages;
-  for (const Transfer& transfer : plan_.transfers)
-    messages.push_back({static_cast<std::size_t>(transfer.elements()), transfer.server});
-  options_.servers->announce(wire_.type(), messages);
-}
-
-void Engine::split_optimizer() {
-  const torch::NoGradGuard no_grad;
-  const auto everything = whole_.optimizer->state();
-  shares_.resize(plan_.transfers.size());
-  for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
-    const Transfer& transfer = plan_.transfers[i];
-    if (transfer.operation != Operation::reduce_scatter) continue;
-    const auto counts = shares(transfer, comm_.size());
-    const int64_t begin = transfer.begin + static_cast<int64_t>(std::accumulate(
-                                               counts.begin(), counts.begin() + comm_.rank(), std::size_t{0}));
-    const int64_t length = static_cast<int64_t>(counts[static_cast<std::size_t>(comm_.rank())]);
-    Share share{begin, begin + length, make_optimizer(options_.optimizer, space_.values().narrow(0, begin, length))};
-    const auto mine = share.optimizer->state();
-    for (std::size_t b = 0; b < mine.size(); ++b) mine[b].copy_(everything[b].narrow(0, begin, length));
-    shares_[i] = std::move(share);
-  }
-  whole_.optimizer.reset();
-}
-
 void Engine::drain() {
   gate_.reset();
   if (!comm_thread_) return;
@@ -384,6 +315,7 @@ void Engine::drain() {
 
 void Engine::settle() {
   drain();
+  if (search_) search_->disturb();
   if (comm_.size() == 1) return;
   log_.compare(comm_);
   for (const auto& buffer : model_.named_buffers()) broadcast(buffer.value());
@@ -401,30 +333,11 @@ int64_t Engine::optimizer_state_bytes() const {
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> Engine::optimizer_state() {
-  const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> buffers;
+  const std::vector<torch::Tensor> buffers = whole_state();
   std::vector<std::string> names;
-  if (whole_.optimizer) {
-    buffers = whole_.optimizer->state();
-    names = whole_.optimizer->state_names();
-  } else {
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      if (!shares_[i]) continue;
-      const Share& share = *shares_[i];
-      const auto mine = share.optimizer->state();
-      names = share.optimizer->state_names();
-      const Transfer& transfer = plan_.transfers[i];
-      for (std::size_t b = 0; b < mine.size(); ++b) {
-        if (buffers.size() <= b) buffers.push_back(torch::zeros({space_.elements()}));
-        buffers[b].narrow(0, share.begin, share.end - share.begin).copy_(mine[b]);
-        comm_
-            .all_gather({buffers[b].data_ptr<float>() + transfer.begin, static_cast<std::size_t>(transfer.elements()),
-                         DataType::f32},
-                        shares(transfer, comm_.size()))
-            ->wait();
-      }
-    }
-  }
+  if (whole_.optimizer) names = whole_.optimizer->state_names();
+  for (const auto& share : shares_)
+    if (share) names = share->optimizer->state_names();
   std::vector<std::pair<std::string, torch::Tensor>> tensors;
   for (std::size_t b = 0; b < buffers.size(); ++b)
     for (std::size_t i = 0; i < space_.parameters().size(); ++i)

@@ -20,9 +20,20 @@
 #include "engine/issue_log.h"
 #include "engine/optimizer.h"
 #include "engine/step_profiler.h"
+#include "engine/strategy_search.h"
 #include "plan/strategy.h"
 
 namespace tutti {
+
+/// Instead of a strategy's name: the engine profiles, probes, simulates all, tries the best few, and keeps the winner.
+constexpr const char* kAutoStrategy = "auto";
+
+/// How much of a training run `auto` spends on its choice.
+struct AutoOptions {
+  std::size_t candidates = 6;  // plans that are tried, at most
+  double window_s = 0.4;       // that each runs for in each round; four steps at least
+  double watch_s = 10;         // how often, afterwards, it looks whether steps still take as long; 50 steps at least
+};
 
 struct EngineOptions {
   std::string strategy = "buckets";
@@ -32,7 +43,8 @@ struct EngineOptions {
   std::string wire = "fp32";    // the format in which gradients travel
   double topk_ratio = 0.01;     // of the gradients, that wire format topk keeps
   double clip_norm = 0;         // global norm that gradients are clipped to; 0: never
-  int profile_steps = 3;        // measured under `bsp` before the strategy makes its plan
+  int profile_steps = 3;        // measured under `bsp` before the strategy makes its plan; `auto` takes some more
+  AutoOptions auto_options;
   std::chrono::milliseconds comm_timeout{300'000};
   Trace* trace = nullptr;  // records what both threads do; outlives the engine
 };
@@ -84,6 +96,10 @@ class Engine {
   int64_t optimizer_state_bytes() const;
   /// What was measured; empty until then.
   const std::optional<Profile>& profile() const { return profile_; }
+  /// How often a plan was decided on: once, or again where `auto` finds that steps have changed.
+  int decisions() const { return decisions_; }
+  /// Of strategy `auto`: what it tries or has tried; null before, and for other strategies.
+  const StrategySearch* search() const { return search_ ? &*search_ : nullptr; }
 
   const FlatSpace& space() const { return space_; }
 
@@ -124,9 +140,18 @@ class Engine {
   }
   bool crosses_steps() const { return comm_thread_ != nullptr && plan_.barrier == Barrier::next_forward; }
   void start_comm_thread();
-  void adopt_strategy();
+  bool is_auto() const { return options_.strategy == kAutoStrategy; }
+  int profile_steps() const;
+  void measure_links();
+  void choose_plan();
+  void begin_search();
+  void search_on();
+  void adapt(Plan& plan) const;
+  void adopt(const Plan& plan);
   void announce_messages();
   void split_optimizer();
+  void unite_optimizer();
+  std::vector<torch::Tensor> whole_state();
 
   torch::nn::Module& model_;
   Communicator& comm_;
@@ -139,6 +164,10 @@ class Engine {
   std::optional<StepProfiler> profiler_;  // while profiling
   std::optional<Profile> profile_;
   std::optional<Links> links_;
+  Span probe_memory_;  // that links were measured with, for the next time
+  std::optional<StrategySearch> search_;
+  Clock::time_point window_start_{};
+  int decisions_ = 0;
   std::string remark_;
   Plan plan_;
   IssueLog log_;

@@ -93,6 +93,7 @@ void FlatSpace::lay_out(const std::vector<GradientSlot>& slots, const std::vecto
       throw Error("the plan does not fit the model: parameter '{}' is missing or has another size",
                   parameters_[i].name);
 
+  if (slots == slots_) return;
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> buffers = others;
   buffers.push_back(values_);

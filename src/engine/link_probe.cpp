@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "comm/exchange.h"
+#include "plan/plan.h"
 
 namespace tutti {
 namespace {
@@ -37,21 +38,44 @@ LinkCost measure(Communicator& comm, void* memory, int64_t largest_bytes, double
   return fit_link_cost(samples);
 }
 
+/// In equal parts to all servers, as plans spread their transfers.
+void push_pull(PushPull& servers, Span message, bool is_new_size) {
+  const auto count = static_cast<std::size_t>(servers.servers());
+  const auto begin = [&](std::size_t part) { return message.count * part / count; };
+  if (is_new_size) {
+    std::vector<PushPullMessage> parts;
+    for (std::size_t i = 0; i < count; ++i) parts.push_back({begin(i + 1) - begin(i), static_cast<int>(i)});
+    servers.announce(message.type, parts);
+  }
+  servers.begin_step();
+  std::vector<std::unique_ptr<Work>> works;
+  for (std::size_t i = 0; i < count; ++i)
+    works.push_back(
+        servers.start(i, {static_cast<float*>(message.data) + begin(i), begin(i + 1) - begin(i), message.type}));
+  for (const auto& work : works) work->wait();
+}
+
 }  // namespace
 
-Links measure_links(Communicator& comm, PushPull* servers, int64_t largest_bytes) {
-  const int64_t largest = std::clamp<int64_t>(largest_bytes, 1 << 16, 64 << 20);
-  void* const memory = comm.allocate(static_cast<std::size_t>(largest));
-  const double enough_s = servers != nullptr ? kEnough_s / 2 : kEnough_s;
+Links measure_links(Communicator& comm, const LinkProbe& probe, Span memory) {
+  const auto largest = static_cast<int64_t>(memory.bytes());
+  const int kinds = (probe.all_operations ? 3 : 1) + (probe.servers != nullptr ? 1 : 0);
+  const auto timed = [&](const std::function<void(Span message, bool is_new_size)>& exchange) {
+    return measure(comm, memory.data, largest, kEnough_s / kinds, exchange);
+  };
   Links links;
-  links.all_reduce =
-      measure(comm, memory, largest, enough_s, [&](Span message, bool) { comm.all_reduce_sum(message)->wait(); });
-  if (servers != nullptr)
-    links.push_pull = measure(comm, memory, largest, enough_s, [&](Span message, bool is_new_size) {
-      if (is_new_size) servers->announce(message.type, {{message.count, 0}});
-      servers->begin_step();
-      servers->start(0, message)->wait();
-    });
+  links.all_reduce = timed([&](Span message, bool) { comm.all_reduce_sum(message)->wait(); });
+  if (probe.all_operations) {
+    const auto parts = [&](Span message) {
+      Transfer transfer;
+      transfer.end = static_cast<int64_t>(message.count);
+      return shares(transfer, comm.size());
+    };
+    links.reduce_scatter = timed([&](Span message, bool) { comm.reduce_scatter_sum(message, parts(message))->wait(); });
+    links.all_gather = timed([&](Span message, bool) { comm.all_gather(message, parts(message))->wait(); });
+  }
+  if (probe.servers != nullptr)
+    links.push_pull = timed([&](Span message, bool is_new_size) { push_pull(*probe.servers, message, is_new_size); });
   return nlohmann::json::parse(broadcast_text(comm, nlohmann::json(links).dump())).get<Links>();
 }
 

@@ -46,6 +46,14 @@ void StepProfiler::end_backward() {
   steps_.back().complete = true;
 }
 
+void StepProfiler::end_step(double waited_s, double update_s) {
+  Step& step = steps_.back();
+  step.length_s = seconds_since(last_end_);
+  step.waited_s = waited_s;
+  step.update_s = update_s;
+  last_end_ = Clock::now();
+}
+
 Profile StepProfiler::result() {
   watch_.reset();
   steps_.erase(std::remove_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.complete; }),
@@ -67,6 +75,10 @@ Profile StepProfiler::result() {
   Profile profile;
   profile.forward_s = median_over_steps([&](const Step& s) { return link_.seconds_between(s.forward, s.backward); });
   profile.backward_s = median_over_steps([&](const Step& s) { return link_.seconds_between(s.backward, s.end); });
+  profile.update_s = median_over_steps([](const Step& s) { return s.update_s; });
+  profile.rest_s = median_over_steps([&](const Step& s) {
+    return std::max(0.0, s.length_s - s.waited_s - s.update_s - link_.seconds_between(s.forward, s.end));
+  });
   // The order of the last step, not of the medians: gradients of one operator are ready at nearly the same time.
   const auto& order = steps_.back().ready;
   std::vector<std::size_t> parameters(order.size());

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/device_link.h"
 #include "engine/flat_space.h"
 #include "engine/forward_watch.h"
@@ -22,6 +23,8 @@ class StepProfiler {
   void begin_backward();
   void gradient_ready(std::size_t parameter);
   void end_backward();
+  /// The step is over: so long it waited for transfers, and so long the update took.
+  void end_step(double waited_s, double update_s);
 
   int steps() const { return static_cast<int>(steps_.size()); }
   /// Medians over the steps seen, the first one left out (it warms caches up) if there are others. Gradients are in the
@@ -32,13 +35,15 @@ class StepProfiler {
   struct Step {
     std::size_t forward = 0, backward = 0, end = 0;  // marks
     bool complete = false;                           // a rank without samples runs no backward
-    std::vector<std::ptrdiff_t> ready, needed;       // marks by parameter; -1: none
+    double length_s = 0, waited_s = 0, update_s = 0;
+    std::vector<std::ptrdiff_t> ready, needed;  // marks by parameter; -1: none
   };
 
   const FlatSpace& space_;
   DeviceLink& link_;
   std::vector<Step> steps_;
   std::unique_ptr<ForwardWatch> watch_;
+  Clock::time_point last_end_ = Clock::now();
 };
 
 }  // namespace tutti

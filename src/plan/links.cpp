@@ -41,6 +41,18 @@ LinkCost fit_link_cost(std::vector<LinkSample> samples) {
   return cost;
 }
 
+double LinkCost::interpolated(int64_t bytes) const {
+  if (samples.size() < 2) return seconds(bytes);
+  const auto after =
+      std::find_if(samples.begin(), samples.end(), [&](const LinkSample& s) { return s.bytes >= bytes; });
+  if (after == samples.end())
+    return samples.back().seconds + per_byte_s * static_cast<double>(bytes - samples.back().bytes);
+  if (after == samples.begin()) return after->seconds;  // hardly anything but start-up
+  const LinkSample& before = *(after - 1);
+  const double part = static_cast<double>(bytes - before.bytes) / static_cast<double>(after->bytes - before.bytes);
+  return before.seconds + part * (after->seconds - before.seconds);
+}
+
 void to_json(nlohmann::json& json, const LinkCost& cost) {
   json = {{"startup_s", cost.startup_s}, {"per_byte_s", cost.per_byte_s}, {"residual", cost.residual}};
   json["samples"] = nlohmann::json::array();
@@ -59,11 +71,15 @@ void from_json(const nlohmann::json& json, LinkCost& cost) {
 
 void to_json(nlohmann::json& json, const Links& links) {
   json = {{"all_reduce", links.all_reduce}};
-  if (!links.push_pull.samples.empty()) json["push_pull"] = links.push_pull;
+  if (links.reduce_scatter.is_measured()) json["reduce_scatter"] = links.reduce_scatter;
+  if (links.all_gather.is_measured()) json["all_gather"] = links.all_gather;
+  if (links.push_pull.is_measured()) json["push_pull"] = links.push_pull;
 }
 void from_json(const nlohmann::json& json, Links& links) {
   links = {};
   json.at("all_reduce").get_to(links.all_reduce);
+  if (json.contains("reduce_scatter")) json.at("reduce_scatter").get_to(links.reduce_scatter);
+  if (json.contains("all_gather")) json.at("all_gather").get_to(links.all_gather);
   if (json.contains("push_pull")) json.at("push_pull").get_to(links.push_pull);
 }
 

@@ -20,12 +20,16 @@ struct LinkCost {
   std::vector<LinkSample> samples;
 
   double seconds(int64_t bytes) const { return startup_s + per_byte_s * static_cast<double>(bytes); }
+  /// Between the two samples around it rather than on the fitted line; beyond them, on the line's slope.
+  double interpolated(int64_t bytes) const;
+  bool is_measured() const { return !samples.empty(); }
 };
 
 /// What messages between the ranks of a run cost.
 struct Links {
   LinkCost all_reduce;
-  LinkCost push_pull;  // where there are parameter servers
+  LinkCost reduce_scatter, all_gather;  // where somebody asked for them; else half an all_reduce each
+  LinkCost push_pull;                   // where there are parameter servers: bytes spread evenly over them
 };
 
 /// Least squares on relative errors, so that small messages count as much as large ones; neither part falls below zero.

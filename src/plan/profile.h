@@ -21,6 +21,8 @@ struct Profile {
   std::vector<GradientProfile> gradients;
   double forward_s = 0;
   double backward_s = 0;
+  double update_s = 0;  // of the optimizer, for all parameters; 0 when not measured
+  double rest_s = 0;    // of a step, beside all that and waiting for transfers: data, earlier micro-batches, logging
 };
 
 void to_json(nlohmann::json& json, const Profile& profile);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,9 @@ struct Software {
   double update_bytes = 0;     // optimizer: bytes that it moves per parameter
   double scheduled_sgd_s = 0;  // per transfer of plans that cross steps: polling and its own update
   double scheduled_adam_s = 0;
-  double server_sum_bytes_per_s = 0;  // that a server adds up; 0: at once
-  bool colocated_servers = false;     // on the nodes that train
+  double server_sum_bytes_per_s = 0;       // that a server adds up; 0: at once
+  bool colocated_servers = false;          // on the nodes that train
+  bool updates_hold_up_transfers = false;  // slices are updated by the thread that also starts transfers
 };
 
 /// Nodes that are alike.
@@ -56,6 +58,8 @@ struct Cluster {
   Link network;  // between nodes
   Collective collective = Collective::automatic;
   Software software;
+  /// What messages between the ranks of a run cost, as it measured them itself: taken instead of the links.
+  std::optional<Links> measured;
 
   int devices() const;
 };

@@ -120,6 +120,32 @@ std::vector<Stage> push_pull_stages(const Transfer& transfer, const Plan& plan, 
   return stages;
 }
 
+/// Messages as long as the run's own probe found them, alone; several under way share what carries the bytes.
+std::vector<Stage> measured_stages(const Transfer& transfer, const Links& links, const Software& software) {
+  const auto bytes = static_cast<int64_t>(bytes_of(transfer));
+  Stage stage{kRing, 0, 0, true};
+  switch (transfer.operation) {
+    case Operation::all_reduce:
+      stage.seconds = links.all_reduce.interpolated(bytes);
+      break;
+    case Operation::reduce_scatter:
+      stage.seconds = links.reduce_scatter.is_measured() ? links.reduce_scatter.interpolated(bytes)
+                                                         : links.all_reduce.interpolated(bytes) / 2;
+      break;
+    case Operation::all_gather:
+      stage.seconds = links.all_gather.is_measured() ? links.all_gather.interpolated(bytes)
+                                                     : links.all_reduce.interpolated(bytes) / 2;
+      break;
+    case Operation::push_pull:
+      stage.seconds = links.push_pull.per_byte_s * static_cast<double>(bytes);
+      stage.delay_s = std::max(0.0, links.push_pull.interpolated(bytes) - stage.seconds);
+      break;
+  }
+  stage.beside_s = stage.seconds * (1 + software.transfer_slowdown) + software.launch_s;
+  stage.seconds += software.launch_s;
+  return {stage, {kInsideBack, 0, 0, false}};  // where it is after its delay
+}
+
 }  // namespace
 
 double collective_bytes_per_s(const Link& network, int nodes) {
@@ -128,6 +154,7 @@ double collective_bytes_per_s(const Link& network, int nodes) {
 
 std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const Cluster& cluster, const Layout& layout) {
   const Software& software = cluster.software;
+  if (cluster.measured) return measured_stages(transfer, *cluster.measured, software);
   std::vector<Stage> stages;
   if (transfer.operation == Operation::push_pull) {
     stages = push_pull_stages(transfer, plan, cluster, layout);
@@ -152,6 +179,7 @@ double seconds_alone(const Transfer& transfer, const Plan& plan, const Cluster& 
 }
 
 Links links_of(const Cluster& cluster, const Layout& layout, int servers) {
+  if (cluster.measured) return *cluster.measured;
   Plan plan;
   plan.ranks = layout.ranks;
   plan.servers = servers;

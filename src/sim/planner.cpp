@@ -29,18 +29,6 @@ std::vector<Profile> profiles_of(const Workload& workload, const Layout& layout)
   return profiles;
 }
 
-std::string settings_of(const std::string& strategy, const StrategyOptions& options) {
-  const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); };
-  if (strategy == "buckets" || strategy == "dear" || strategy == "zero1")
-    return fmt::format("--bucket-mb {:g}", mib(options.bucket_bytes));
-  if (strategy == "fusion") return fmt::format("--fusion-mb {:g}", mib(options.fusion_bytes));
-  std::string text;
-  if (strategy.rfind("bytescheduler", 0) == 0 || strategy.find("-ps") != std::string::npos)
-    text = fmt::format("--partition-mb {:g} --credit-mb {:g}", mib(options.partition_bytes), mib(options.credit_bytes));
-  if (strategy.find("-ps") != std::string::npos) text += fmt::format(" --servers {}", options.servers);
-  return text;
-}
-
 /// The sizes worth trying: a coarse grid, since a step's length is flat around its best.
 std::vector<StrategyOptions> choices(const std::string& strategy, const StrategyOptions& given) {
   std::vector<StrategyOptions> list;
@@ -80,6 +68,18 @@ double update_alone_s(const Workload& workload, const Cluster& cluster, const La
 }
 
 }  // namespace
+
+std::string settings_of(const std::string& strategy, const StrategyOptions& options) {
+  const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); };
+  if (strategy == "buckets" || strategy == "dear" || strategy == "zero1")
+    return fmt::format("--bucket-mb {:g}", mib(options.bucket_bytes));
+  if (strategy == "fusion") return fmt::format("--fusion-mb {:g}", mib(options.fusion_bytes));
+  std::string text;
+  if (strategy.rfind("bytescheduler", 0) == 0 || strategy.find("-ps") != std::string::npos)
+    text = fmt::format("--partition-mb {:g} --credit-mb {:g}", mib(options.partition_bytes), mib(options.credit_bytes));
+  if (strategy.find("-ps") != std::string::npos) text += fmt::format(" --servers {}", options.servers);
+  return text;
+}
 
 double single_rate(const Workload& workload, const Cluster& cluster) {
   return workload.batch * workload.accumulate / update_alone_s(workload, cluster, lay_out(cluster, 1));

@@ -30,6 +30,9 @@ struct PlannedStrategy {
   double efficiency = 0;  // samples/s over that many times a single rank's
 };
 
+/// A strategy's sizes as options of the command line.
+std::string settings_of(const std::string& strategy, const StrategyOptions& options);
+
 /// Simulates one strategy with the sizes given.
 PlannedStrategy plan_strategy(const Workload& workload, const Cluster& cluster, int ranks, const std::string& strategy,
                               const StrategyOptions& options, bool traces = false);

@@ -26,10 +26,10 @@ constexpr double kSteady = 1e-6;  // relative difference between steps
 
 /// Of a whole update, or of one rank's share where the optimizer's state is sharded. A single rank launches it while
 /// backward still runs.
-double update_s(const Plan& plan, const Software& software, const Device& device, const std::string& optimizer,
-                int ranks, bool is_sharded) {
+double update_s(const Plan& plan, const Profile& profile, const Software& software, const Device& device,
+                const std::string& optimizer, int ranks, int shares) {
+  if (profile.update_s > 0) return profile.update_s / shares;
   const double launch_s = ranks == 1 ? 0 : optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
-  const int shares = is_sharded ? ranks : 1;
   const double bytes = static_cast<double>(plan.elements) * software.update_bytes / shares;
   return launch_s * static_cast<double>(plan.slots.size()) +
          (device.memory_bytes_per_s > 0 ? bytes / (device.memory_bytes_per_s * device.memory_efficiency) : 0);
@@ -57,8 +57,8 @@ class Simulation {
       workers_.emplace_back(plan, marks_of(profile));
     }
     for (std::size_t i = 0; i < workers_.size(); ++i)
-      workers_[i].update_s = update_s(plan, cluster.software, device_of(layout, i), options.optimizer, layout.ranks,
-                                      plan.sharded_optimizer);
+      workers_[i].update_s = update_s(plan, profiles[i], cluster.software, device_of(layout, i), options.optimizer,
+                                      layout.ranks, plan.sharded_optimizer ? layout.ranks : 1);
     if (layout.ranks > 1)
       for (const Transfer& transfer : plan.transfers) ways_.push_back(stages_of(transfer, plan, cluster, layout));
     resources_.resize(static_cast<std::size_t>(kFirstServer + kPerServer * std::max(1, plan.servers)));
@@ -275,7 +275,7 @@ class Simulation {
       for (const std::size_t transfer : worker.early) finish(worker, transfer);
       worker.early.clear();
     }
-    while (!worker.step_complete) {
+    while (!worker.step_complete && !(worker.thread_is_updating && cluster_.software.updates_hold_up_transfers)) {
       const bool is_full = static_cast<int>(worker.under_way.size()) >= under_way_limit_;
       if (const auto next = is_full ? std::nullopt : worker.cursor.start_next()) {
         worker.under_way.push_back(*next);
@@ -421,8 +421,9 @@ SimulatedStep simulate(const Plan& plan, const std::vector<Profile>& profiles, c
   SimulatedStep step = Simulation(plan, profiles, cluster, layout, options).run();
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const double update =
-        update_s(plan, cluster.software, device_of(layout, i), options.optimizer, layout.ranks, false);
-    step.compute_s = std::max(step.compute_s, profiles[i].forward_s + profiles[i].backward_s + update);
+        update_s(plan, profiles[i], cluster.software, device_of(layout, i), options.optimizer, layout.ranks, 1);
+    step.compute_s =
+        std::max(step.compute_s, profiles[i].rest_s + profiles[i].forward_s + profiles[i].backward_s + update);
   }
   step.exposed_s = std::max(0.0, step.step_s - step.compute_s);
   return step;

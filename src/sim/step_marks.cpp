@@ -11,7 +11,7 @@ std::vector<Mark> marks_of(const Profile& profile) {
   std::stable_sort(by_need.begin(), by_need.end(),
                    [&](std::size_t a, std::size_t b) { return gradients[a].needed_s < gradients[b].needed_s; });
   std::vector<Mark> marks;
-  double at = 0;
+  double at = -profile.rest_s;  // which comes before forward
   for (const std::size_t slot : by_need) {
     marks.push_back({Mark::needs, std::max(0.0, gradients[slot].needed_s - at), slot});
     at = std::max(at, gradients[slot].needed_s);

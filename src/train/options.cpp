@@ -23,7 +23,9 @@ void at_least(const char* option, double value, double least) {
 void check_options(const TrainOptions& options) {
   check_name("model", options.model, model_names());
   check_name("data set", options.data.name, data_names());
-  check_name("strategy", options.engine.strategy, strategy_names());
+  std::vector<std::string> strategies = strategy_names();
+  strategies.emplace_back(kAutoStrategy);
+  check_name("strategy", options.engine.strategy, strategies);
   check_name("optimizer", options.engine.optimizer.name, optimizer_names());
   check_name("schedule", options.schedule.name, schedule_names());
   check_name("device", options.device, {"auto", "cpu", "cuda"});

@@ -24,7 +24,10 @@ LinkLimit link_limit(const TrainOptions& options) {
 }
 
 bool needs_servers(const TrainOptions& options, int ranks) {
-  return ranks > 1 && find_strategy(options.engine.strategy).uses_servers;
+  if (ranks == 1) return false;
+  // `auto` tries servers where a person has offered some.
+  if (options.engine.strategy == kAutoStrategy) return options.engine.strategy_options.servers > 0;
+  return find_strategy(options.engine.strategy).uses_servers;
 }
 
 /// The transport's own time-out, which may know who is missing, comes a little before the engine's.

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -32,6 +33,7 @@
 #include "train/rank_setup.h"
 #include "train/rank_times.h"
 #include "train/records.h"
+#include "train/search_report.h"
 #include "train/stop_signal.h"
 
 namespace tutti {
@@ -80,6 +82,7 @@ class Trainer {
   double learning_rate() const;
   bool saves_checkpoints() const { return options_.checkpoint_steps > 0 || options_.checkpoint_minutes > 0; }
   std::vector<json> gather(const json& mine) const;
+  void follow_plan();
   void record_plan();
   TraceBuffer* recording() const { return trace_ ? trace_->compute() : nullptr; }
   void record_trace();
@@ -97,6 +100,8 @@ class Trainer {
   std::shared_ptr<Model> model_;
   std::unique_ptr<Trace> trace_;  // null: nothing is recorded
   bool is_trace_written_ = false;
+  int decisions_ = 0;  // of the engine on its plan, seen so far
+  bool is_searched_ = false;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Checkpoint> resumed_;  // while setting up
@@ -119,6 +124,7 @@ class Trainer {
   double steady_s_ = 0;
   Clock::time_point steady_start_{};
   bool is_steady_ = false;
+  int64_t warm_up_steps_ = kWarmUpSteps;
   std::vector<double> step_s_;  // of the epoch
   EvalCounts last_test_;
   bool tested_ = false;
@@ -212,8 +218,8 @@ bool Trainer::run() {
   if (device_.is_cuda()) device_guard.reset_device(device_);
   EngineOptions engine_options = options_.engine;
   if (options_.trace_steps > 0) {
-    trace_ = std::make_unique<Trace>(
-        TraceWindow{first_step_ + options_.engine.profile_steps + kStepsBeforeTrace, options_.trace_steps});
+    // From shortly after the plan is decided on, which follow_plan() sees.
+    trace_ = std::make_unique<Trace>(TraceWindow{std::numeric_limits<int64_t>::max() / 2, options_.trace_steps});
     engine_options.trace = trace_.get();
   }
   engine_ = std::make_unique<Engine>(*model_, comm_, engine_options);
@@ -307,12 +313,13 @@ void Trainer::train_epoch() {
     step_s_.push_back(seconds_since(step_start));
     step_start = Clock::now();
     if (is_steady_) steady_samples_ += global_size;
-    if (!is_steady_ && progress_.step - first_step_ == kWarmUpSteps) {
+    follow_plan();
+    if (!is_steady_ && progress_.step - first_step_ >= kWarmUpSteps && decisions_ > 0) {
       if (device_.is_cuda()) torch::cuda::synchronize();
       is_steady_ = true;
+      warm_up_steps_ = progress_.step - first_step_;
       steady_start_ = Clock::now();
     }
-    if (progress_.step - first_step_ == options_.engine.profile_steps) record_plan();
     log_step(step + 1, steps);
     const auto before_saving = Clock::now();
     save_if_due();
@@ -378,10 +385,28 @@ void Trainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
                                 steps_in_epoch, rate, readable_duration(left_s)));
 }
 
+void Trainer::follow_plan() {
+  const StrategySearch* const search = engine_->search();
+  if (decisions_ > 0 && search == nullptr && is_searched_) {
+    console_.line(fmt::format("step {}: steps take much longer or shorter than when {} was chosen: looking again",
+                              progress_.step, engine_->plan().strategy));
+    is_searched_ = false;
+  }
+  if (engine_->decisions() == decisions_) return;
+  if (trace_ && decisions_ == 0) trace_->start_at(progress_.step + kStepsBeforeTrace);
+  decisions_ = engine_->decisions();
+  is_searched_ = search != nullptr;
+  record_plan();
+}
+
 void Trainer::record_plan() {
   if (!engine_->profile()) return;
-  json record = {{"profile", *engine_->profile()}, {"plan", engine_->plan()}};
+  json record = {{"profile", *engine_->profile()}, {"plan", engine_->plan()}, {"step", progress_.step}};
   if (engine_->links()) record["links"] = *engine_->links();
+  if (const StrategySearch* const search = engine_->search()) {
+    record["search"] = describe_search(*search);
+    for (const std::string& line : search_lines(*search)) console_.line(line);
+  }
   if (!engine_->remark().empty()) {
     console_.line("note: " + engine_->remark());
     record["remark"] = engine_->remark();
@@ -408,9 +433,9 @@ void Trainer::record_trace() {
   if (breakdown.steps > 0) records_.add("explain", breakdown);
   if (options_.trace_file.empty()) return;
   if (breakdown.steps == 0) {
-    console_.line(fmt::format("note: the run ended before step {}, where a trace begins: {} is not written",
-                              first_step_ + options_.engine.profile_steps + kStepsBeforeTrace + 1,
-                              options_.trace_file));
+    console_.line(fmt::format(
+        "note: the run ended before the plan had run for {} steps, after which a trace begins: {} is not written",
+        kStepsBeforeTrace, options_.trace_file));
     return;
   }
   write_file_atomically(options_.trace_file, chrome_trace(ranks, engine_->plan()));
@@ -549,7 +574,7 @@ void Trainer::finish() {
                   {"samples", total_samples_},
                   {"samples_per_s", per_second(total_samples_, train_s)},
                   {"samples_per_s_steady", per_second(steady_samples_, steady_s)},
-                  {"warm_up_steps", kWarmUpSteps},
+                  {"warm_up_steps", warm_up_steps_},
                   {"train_s", train_s},
                   {"comm_s", largest(ranks, "comm_s")},
                   {"comm_exposed_s", largest(ranks, "comm_exposed_s")},

@@ -1,0 +1,88 @@
+#include "sim/own_engine.h"
+
+#include <algorithm>
+
+namespace tutti {
+namespace {
+
+constexpr int64_t kSmallest = 64 << 10;
+
+/// The sizes worth trying, from everything in one message to many small ones.
+std::vector<StrategyOptions> sized(const Strategy& strategy, int64_t all_bytes, int servers) {
+  StrategyOptions given;
+  given.servers = servers;
+  // Some have no size, or find their own.
+  const std::string name = strategy.name;
+  if (name == "bsp" || name == "wfbp" || name == "mgwfbp" || name == "fusion") return {given};
+  std::vector<StrategyOptions> list;
+  for (int64_t parts = 1; parts <= 32; parts *= 2) {
+    const int64_t bytes = std::max(kSmallest, all_bytes / parts);
+    StrategyOptions options = given;
+    options.bucket_bytes = bytes;
+    options.first_bucket_bytes = std::max(kSmallest, bytes / 4);
+    options.partition_bytes = bytes;
+    options.credit_bytes = 4 * bytes;
+    list.push_back(options);
+    if (bytes == kSmallest) break;
+  }
+  return list;
+}
+
+bool sends_the_same(const Plan& a, const Plan& b) {
+  return a.barrier == b.barrier && a.sharded_optimizer == b.sharded_optimizer && a.under_way == b.under_way &&
+         a.transfers == b.transfers;
+}
+
+}  // namespace
+
+Software engine_software() {
+  Software software;
+  software.updates_hold_up_transfers = true;
+  return software;
+}
+
+Cluster cluster_of_run(const Links& links, int ranks, const Software& software) {
+  Cluster cluster;
+  cluster.name = "as measured";
+  cluster.groups = {{1, ranks, {}}};
+  cluster.software = software;
+  cluster.measured = links;
+  return cluster;
+}
+
+SimulatedStep simulate_run(const Plan& plan, const Profile& profile, const Cluster& cluster) {
+  return simulate(plan, {profile}, cluster, lay_out(cluster, plan.ranks));
+}
+
+std::vector<PlannedStrategy> find_candidates(const Profile& profile, const Links& links, int ranks,
+                                             const CandidateRules& rules, std::size_t most) {
+  const Cluster cluster = cluster_of_run(links, ranks);
+  const int64_t all_bytes = empty_plan(profile, "", ranks).elements * static_cast<int64_t>(sizeof(float));
+  std::vector<PlannedStrategy> found;
+  for (const Strategy& strategy : strategies()) {
+    if (!rules.allows(strategy)) continue;
+    PlannedStrategy best;
+    for (const StrategyOptions& options : sized(strategy, all_bytes, rules.servers)) {
+      PlannedStrategy one;
+      one.name = strategy.name;
+      one.options = options;
+      one.settings = settings_of(one.name, options);
+      one.plan = strategy.make_plan(profile, links, ranks, options);
+      if (rules.adapt) rules.adapt(one.plan);
+      one.step = simulate_run(one.plan, profile, cluster);
+      if (best.name.empty() || one.step.step_s < best.step.step_s) best = std::move(one);
+    }
+    found.push_back(std::move(best));
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.step.step_s < b.step.step_s; });
+  std::vector<PlannedStrategy> different;
+  for (PlannedStrategy& one : found) {
+    const bool is_known = std::any_of(different.begin(), different.end(),
+                                      [&](const auto& other) { return sends_the_same(one.plan, other.plan); });
+    if (!is_known && different.size() < most) different.push_back(std::move(one));
+  }
+  return different;
+}
+
+}  // namespace tutti

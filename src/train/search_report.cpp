@@ -1,0 +1,37 @@
+#include "train/search_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tutti {
+
+nlohmann::json describe_search(const StrategySearch& search) {
+  nlohmann::json candidates = nlohmann::json::array();
+  for (const SearchCandidate& one : search.candidates())
+    candidates.push_back({{"strategy", one.strategy},
+                          {"settings", one.settings},
+                          {"predicted_s", one.predicted_s},
+                          {"measured_s", one.measured_s},
+                          {"step_s", one.step_s()}});
+  return {{"steps", search.steps()}, {"chosen", search.current_index()}, {"candidates", candidates}};
+}
+
+std::vector<std::string> search_lines(const StrategySearch& search) {
+  const auto name = [](const SearchCandidate& one) {
+    return one.settings.empty() ? one.strategy : one.strategy + " " + one.settings;
+  };
+  std::vector<const SearchCandidate*> tried;
+  for (const SearchCandidate& one : search.candidates()) tried.push_back(&one);
+  std::stable_sort(tried.begin(), tried.end(), [](const auto* a, const auto* b) { return a->step_s() < b->step_s(); });
+  std::vector<std::string> lines = {
+      fmt::format("auto: --strategy {}, after {} steps of trying:", name(search.current()), search.steps())};
+  for (const SearchCandidate* one : tried)
+    lines.push_back(fmt::format("  {} {:<50} {:>8.2f} ms a step, {:>8.2f} ms predicted",
+                                one == &search.current() ? "*" : " ", name(*one), one->step_s() * 1e3,
+                                one->predicted_s * 1e3));
+  return lines;
+}
+
+}  // namespace tutti
