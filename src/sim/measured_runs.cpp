@@ -142,7 +142,9 @@ std::vector<RunGroup> read_run_groups(const std::vector<fs::path>& folders, std:
         if (run.run.is_null() || run.plan.is_null() || run.summary.is_null()) continue;  // failed, or too short
         if (run.run.at("config").at("ranks").get<int>() < 2) continue;
         const auto network = networks.find(entry->path().parent_path().filename().string());
-        const std::string name = network == networks.end() ? "" : network->second;
+        std::string name = network == networks.end() ? "" : network->second;
+        const double pretended_gbps = run.run.at("config").value("link_gbps", 0.0);
+        if (name.empty() && pretended_gbps > 0) name = fmt::format("{:g} Gbit/s", pretended_gbps);
         GroupReader& reader = groups[group_key(run, name)];
         reader.group.network = name;
         reader.add(run);

@@ -565,6 +565,7 @@ void Trainer::finish() {
                   {"data", options_.data.name},
                   {"ranks", comm_.size()},
                   {"strategy", options_.engine.strategy},
+                  {"strategy_used", engine_->plan().strategy},
                   {"transport", comm_.name()},
                   {"nodes", describe_nodes(nodes_)},
                   {"device", device_.str()},

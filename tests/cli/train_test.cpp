@@ -92,6 +92,22 @@ TEST_F(Train, EndsWithTheSameWeightsUnderEveryStrategy) {
   EXPECT_NE(train_summary("--ranks 2 --strategy bsp --seed 2")["weights_sha256"], bsp);
 }
 
+TEST_F(Train, ChoosesItsStrategyItselfAndPredictsOthersFromWhatItMeasured) {
+  // Links on which a step takes 40 ms at least: windows are then so short that all rounds fit.
+  const std::string slow = "--ranks 2 --batch 4 --train-size 3000 --no-eval --link-gbps 1 ";
+  const json chosen = train_summary(slow + "--steps 230 --name chosen --strategy auto");
+  const json expected = train_summary("--ranks 2 --batch 4 --train-size 3000 --no-eval --steps 230 --strategy bsp");
+  EXPECT_EQ(chosen["weights_sha256"], expected["weights_sha256"]);
+  EXPECT_NE(chosen["strategy_used"], "auto");
+  train_summary(slow + "--steps 20 --name fixed --strategy bsp");
+  EXPECT_NE(read_file(folder_ / "runs/chosen/records.jsonl").find("\"search\""), std::string::npos);
+  const CommandResult predicted =
+      run_command(std::string(TUTTI_BINARY) + " calibrate --rows " + (folder_ / "runs").string());
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.output;
+  for (const char* part : {"mean error", "bsp", "auto over"})
+    EXPECT_NE(predicted.output.find(part), std::string::npos) << "no '" << part << "' in:\n" << predicted.output;
+}
+
 TEST_F(Train, ReportsEpochsWhileTransfersCrossThem) {
   const json bsp = train_summary("--ranks 2 --no-eval --steps 25")["weights_sha256"];
   for (const char* strategy : {"bytescheduler --partition-mb 0.1", "dear --bucket-mb 0.1", "zero1 --bucket-mb 0.1"})
