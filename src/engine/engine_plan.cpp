@@ -41,7 +41,8 @@ void Engine::choose_plan() {
     return;
   }
   // A lone rank synchronizes nothing, whatever the strategy.
-  const Strategy& strategy = find_strategy(is_auto() ? "bsp" : options_.strategy);
+  const std::string name = is_auto() ? "bsp" : options_.strategy;
+  const Strategy& strategy = find_strategy(name);
   if (strategy.uses_links && comm_.size() > 1) measure_links();
   std::string text;
   if (comm_.rank() == 0) {
