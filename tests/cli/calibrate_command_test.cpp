@@ -100,14 +100,15 @@ TEST_F(CalibrateCommand, RefusesHoldingOutNothingOrEverything) {
 TEST_F(CalibrateCommand, NamesTheFileAndLineThatItCannotRead) {
   write("empty.md", "");
   write("text.md", "Dear reader,\n");
-  write("cut.md", (kHeader + kBsp).substr(0, (kHeader + kBsp).rfind("+- 4.43")));
+  write("cut.md", (kHeader + kBsp).substr(0, (kHeader + kBsp).rfind("| 4920.820")));
   write("network.md", kHeader + std::regex_replace(kBsp, std::regex("10GbE with TCP/IP"), "carrier pigeon"));
   write("method.md", kHeader + std::regex_replace(kBsp, std::regex("BSP-A2A"), "Gossip"));
   write("figure.md", kHeader + std::regex_replace(kBsp, std::regex("925.020"), "fast"));
   expect_error("missing.md", 1, "missing.md");
   expect_error("empty.md", 1, "empty.md");
   expect_error("text.md", 1, "text.md");
-  expect_error("network.md", 1, "carrier pigeon");
+  expect_error("cut.md", 1, "cut.md, line 3");
+  expect_error("network.md", 1, "network.md, line 3: unknown network 'carrier pigeon'");
   expect_error("method.md", 1, "Gossip");
   expect_error("figure.md", 1, "fast");
 }
