@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/names.h"
 #include "report/chrome_trace.h"
 #include "sim/planner.h"
 
@@ -47,6 +48,38 @@ std::string records_of(const std::vector<PlannedStrategy>& planned, const Cluste
                  .dump() +
              "\n";
   return lines;
+}
+
+/// Throws UsageError for what no plan can be made of.
+void check(const ClusterPlanArguments& arguments) {
+  constexpr double kLargestBatch = 1e9;
+  constexpr int kMostNodes = 100'000;
+  if (!(arguments.batch >= 1 && arguments.batch <= kLargestBatch))
+    throw UsageError("--batch {}: at least one sample per rank is needed", arguments.batch);
+  if (arguments.accumulate < 1)
+    throw UsageError("--accumulate {}: at least one micro-batch per step is needed", arguments.accumulate);
+  if (arguments.tokens < 0) throw UsageError("--tokens {}: texts have at least one token", arguments.tokens);
+  if (arguments.nodes < 0 || arguments.nodes > kMostNodes)
+    throw UsageError("--nodes {}: 1 to {} can be planned", arguments.nodes, kMostNodes);
+  if (arguments.servers < 0) throw UsageError("--servers {}: at least one is needed", arguments.servers);
+  if (!(arguments.efficiency_bound > 0 && arguments.efficiency_bound <= 1))
+    throw UsageError("--below {}: an efficiency is above 0 and at most 1 (0.8 for 80 %)", arguments.efficiency_bound);
+  const std::vector<std::string> optimizers = {"adam", "adamw", "lamb", "sgd"};
+  if (std::find(optimizers.begin(), optimizers.end(), arguments.optimizer) == optimizers.end())
+    throw UsageError(unknown_name("optimizer", arguments.optimizer, optimizers));
+}
+
+/// What was asked for, smallest first; else powers of two up to all devices. The cluster has to have them all: better
+/// said before the first table than after it.
+std::vector<int> sizes_of(const ClusterPlanArguments& arguments, const Cluster& cluster) {
+  std::vector<int> sizes = arguments.sizes;
+  if (sizes.empty())
+    for (int64_t ranks = 1; ranks <= cluster.devices(); ranks *= 2) sizes.push_back(static_cast<int>(ranks));
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  if (sizes.front() < 1) throw UsageError("--gpus {}: at least one is needed", sizes.front());
+  lay_out(cluster, sizes.back());
+  return sizes;
 }
 
 Workload workload_of(const ClusterPlanArguments& arguments) {
@@ -91,16 +124,11 @@ int plan_cluster(const ClusterPlanArguments& arguments) {
     for (const std::string& name : shipped_clusters()) fmt::print("{:<14} {}\n", name, load_cluster(name).about);
     return 0;
   }
+  check(arguments);
   Cluster cluster = load_cluster(arguments.cluster);
   if (arguments.nodes > 0) cluster.groups.back().count = arguments.nodes;
-  if (arguments.batch < 1 || arguments.accumulate < 1)
-    throw UsageError("--batch and --accumulate are at least 1, and not {} and {}", arguments.batch,
-                     arguments.accumulate);
   const Workload workload = workload_of(arguments);
-  std::vector<int> sizes = arguments.sizes;
-  if (sizes.empty())
-    for (int ranks = 1; ranks <= cluster.devices(); ranks *= 2) sizes.push_back(ranks);
-  std::sort(sizes.begin(), sizes.end());
+  const std::vector<int> sizes = sizes_of(arguments, cluster);
 
   fmt::print("{}: {}\n{}, batch {:g} per rank{}, {}; simulated, not measured\n", cluster.name, cluster.about,
              arguments.model, arguments.batch,

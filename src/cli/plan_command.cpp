@@ -28,16 +28,36 @@ struct PlanArguments {
   ClusterPlanArguments cluster;
 };
 
-/// What a run measured: the newest "plan" record of its file.
-nlohmann::json plan_record(const fs::path& file) {
+/// What a run planned and measured.
+struct MeasuredRun {
+  Plan plan;
+  Profile profile;
+  std::optional<Links> links;
+  std::optional<double> batch;  // samples per rank and micro-batch
+};
+
+/// From the newest "plan" record of a run's file, and what it says of the run.
+MeasuredRun read_run(const fs::path& file) {
   std::istringstream lines(read_file(file));
   std::optional<nlohmann::json> found;
-  for (std::string line; std::getline(lines, line);) {
-    const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (record.is_object() && record.value("record", "") == "plan") found = record;
+  MeasuredRun run;
+  try {
+    for (std::string line; std::getline(lines, line);) {
+      const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (!record.is_object()) continue;
+      const std::string kind = record.value("record", "");
+      if (kind == "plan") found = record;
+      if (kind == "run" && record.contains("config") && record.at("config").contains("batch"))
+        run.batch = record.at("config").at("batch").get<double>();
+    }
+    if (!found) throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
+    run.plan = found->at("plan");
+    run.profile = found->at("profile");
+    if (found->contains("links")) run.links = found->at("links").get<Links>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("{}: a record in it is damaged: {}", file.string(), error.what());
   }
-  if (!found) throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
-  return *found;
+  return run;
 }
 
 fs::path folder_of(const PlanArguments& arguments) {
@@ -49,10 +69,13 @@ fs::path folder_of(const PlanArguments& arguments) {
   return folder;
 }
 
-int run_on_cluster(const PlanArguments& arguments) {
+int run_on_cluster(const PlanArguments& arguments, bool has_batch) {
   ClusterPlanArguments cluster = arguments.cluster;
   if (!arguments.run.empty()) {
-    cluster.measured = plan_record(folder_of(arguments) / "records.jsonl").at("profile").get<Profile>();
+    if (has_batch) throw UsageError("--batch: the profile of a run is that of its own batch; leave it out");
+    const MeasuredRun run = read_run(folder_of(arguments) / "records.jsonl");
+    cluster.measured = run.profile;
+    if (run.batch) cluster.batch = *run.batch;
     if (cluster.model.empty()) cluster.model = "the profile of " + arguments.run;
   }
   if (cluster.cluster.empty())
@@ -62,15 +85,15 @@ int run_on_cluster(const PlanArguments& arguments) {
   return plan_cluster(cluster);
 }
 
-int run(const PlanArguments& arguments, bool has_strategy) {
-  if (!arguments.cluster.cluster.empty() || !arguments.cluster.model.empty()) return run_on_cluster(arguments);
+int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
+  if (!arguments.cluster.cluster.empty() || !arguments.cluster.model.empty())
+    return run_on_cluster(arguments, has_batch);
   if (arguments.run.empty())
     throw UsageError("what to plan? A run, or --model and --cluster; `tutti plan --help` shows both");
-  const fs::path folder = folder_of(arguments);
-  const nlohmann::json record = plan_record(folder / "records.jsonl");
-  Plan plan = record.at("plan");
-  const Profile profile = record.at("profile");
-  const Links links = record.contains("links") ? record.at("links").get<Links>() : Links{};
+  const MeasuredRun measured = read_run(folder_of(arguments) / "records.jsonl");
+  Plan plan = measured.plan;
+  const Profile& profile = measured.profile;
+  const Links links = measured.links.value_or(Links{});
   const int ranks = arguments.ranks > 0 ? arguments.ranks : plan.ranks;
   if (has_strategy || ranks != plan.ranks) {
     const std::string name = has_strategy ? arguments.strategy.name : plan.strategy;
@@ -80,7 +103,7 @@ int run(const PlanArguments& arguments, bool has_strategy) {
   fmt::print("{}", describe(plan));
   fmt::print("measured on rank 0: forward {:.2f} ms, backward {:.2f} ms\n", profile.forward_s * 1e3,
              profile.backward_s * 1e3);
-  if (!record.contains("links")) {
+  if (!measured.links) {
     fmt::print(
         "The run did not measure its links; one with --strategy mgwfbp or bytescheduler does, and makes predictions "
         "possible.\n");
@@ -137,7 +160,7 @@ std::function<int()> add_plan_command(CLI::App& program) {
   group(command->add_option("--records", cluster.records, "write simulated records to this file"));
   return [arguments, command] {
     arguments->cluster.servers = arguments->strategy.servers;
-    return run(*arguments, command->count("--strategy") > 0);
+    return run(*arguments, command->count("--strategy") > 0, command->count("--batch") > 0);
   };
 }
 

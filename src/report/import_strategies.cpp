@@ -1,96 +1,34 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <regex>
 #include <set>
 
+#include "published/strategies_table.h"
 #include "report/import.h"
 
 namespace tutti {
-namespace {
-
-constexpr std::size_t kSettings = 4;  // model, batch, network, strategy
-
-bool is_header(const std::vector<std::string>& fields) {
-  return fields.size() > kSettings && fields[0] == "DNN" && fields[1] == "BS" && fields[2] == "CONNECTION" &&
-         fields[3] == "METHOD";
-}
-
-/// Number of ranks of each column of figures.
-std::vector<int> rank_columns(const PublishedText& text, std::size_t line, const std::vector<std::string>& header) {
-  static const std::regex count("(\\d+) GPUs?");
-  std::vector<int> ranks;
-  for (std::size_t i = kSettings; i < header.size(); ++i) {
-    std::smatch match;
-    if (header[i] == "Baseline")
-      ranks.push_back(1);
-    else if (std::regex_match(header[i], match, count))
-      ranks.push_back(count_of(text, line, match[1], "number of GPUs"));
-    else
-      refuse_line(text, line, fmt::format("the column '{}' is neither Baseline nor '… GPUs'", header[i]));
-  }
-  return ranks;
-}
-
-/// "925.020 +- 4.42"
-StatedRate rate_in(const PublishedText& text, std::size_t line, const std::string& field) {
-  for (const std::string sign : {"+-", "±"})
-    if (const std::size_t at = field.find(sign); at != std::string::npos)
-      return {number_of(text, line, trimmed(field.substr(0, at)), "rate"),
-              number_of(text, line, trimmed(field.substr(at + sign.size())), "deviation")};
-  return {number_of(text, line, field, "rate"), std::nullopt};
-}
-
-}  // namespace
-
-bool has_strategies(const PublishedText& text) {
-  return std::any_of(text.lines.begin(), text.lines.end(),
-                     [](const std::string& line) { return is_header(row_fields(line)); });
-}
 
 std::vector<Cell> import_strategies(PublishedText& text) {
   std::vector<Cell> cells;
-  std::vector<int> columns;
   std::set<std::string> baselines;
-  bool is_noted = false;
-  for (std::size_t i = 0; i < text.lines.size(); ++i) {
-    const std::string& line = text.lines[i];
-    if (line.empty() || line[0] == '#' || is_rule(line)) continue;
-    const std::vector<std::string> fields = row_fields(line);
-    if (fields.empty()) refuse_line(text, i, "this is no row of a table");
-    if (is_header(fields)) {
-      columns = rank_columns(text, i, fields);
-      continue;
-    }
-    if (columns.empty()) refuse_line(text, i, "a row without a header above it");
-    std::vector<int> ranks = columns;
-    if (fields.size() + 1 == kSettings + ranks.size() && ranks.size() > 1 && ranks[0] == 1 && ranks[1] == 1) {
-      // "Baseline" and "1 GPU" are two names of one column.
-      ranks.erase(ranks.begin());
-      if (!is_noted)
-        text.notes.push_back(
-            fmt::format("{}: its header names Baseline and 1 GPU, its rows have one figure for both", text.name));
-      is_noted = true;
-    }
-    if (fields.size() != kSettings + ranks.size())
-      refuse_line(text, i, fmt::format("{} fields where the header has {}", fields.size(), kSettings + columns.size()));
-    for (std::size_t column = 0; column < ranks.size(); ++column) {
-      const std::string& field = fields[kSettings + column];
-      if (field.empty() || field == "-") continue;
-      Cell cell = published_cell(text, i);
-      cell.id += fmt::format(":{}", ranks[column]);
-      cell.config.model = fields[0];
-      cell.config.batch = count_of(text, i, fields[1], "batch size");
-      cell.config.network = fields[2];
-      cell.config.ranks = ranks[column];
-      cell.throughput = rate_in(text, i, field);
-      cell.is_baseline = ranks[column] == 1;
+  for (const StrategiesRow& row : read_strategies(text))
+    for (const PublishedRate& rate : row.rates) {
+      Cell cell = published_cell(text, row.line);
+      cell.id += fmt::format(":{}", rate.ranks);
+      cell.config.model = row.model;
+      cell.config.batch = row.batch;
+      cell.config.network = row.network;
+      cell.config.ranks = rate.ranks;
+      cell.throughput = StatedRate{rate.samples_per_s, rate.deviation};
+      cell.is_baseline = rate.is_baseline();
       // One rank synchronizes nothing: rows repeat the figure for every strategy.
-      if (cell.is_baseline && !baselines.insert(fmt::format("{}\x1f{}", key_of(cell.config), field)).second) continue;
-      if (!cell.is_baseline) cell.config.strategy = fields[3];
+      if (cell.is_baseline && !baselines
+                                   .insert(fmt::format("{}\x1f{}\x1f{}", key_of(cell.config), rate.samples_per_s,
+                                                       rate.deviation.value_or(-1)))
+                                   .second)
+        continue;
+      if (!cell.is_baseline) cell.config.strategy = row.method;
       cells.push_back(std::move(cell));
     }
-  }
   return cells;
 }
 

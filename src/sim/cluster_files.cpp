@@ -36,12 +36,12 @@ Link link_from(const LinkCost& cost, double ranks) {
 
 Cluster cluster_from_links(const std::string& text, const std::string& file) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", "") != "tutti-links-1")
+  if (!json.is_object() || !json.contains("format") || json["format"] != "tutti-links-1")
     throw UsageError("{}: not a links file of `tutti probe`", file);
   Cluster cluster;
   cluster.name = fs::path(file).stem().string();
-  cluster.about = "measured by tutti probe on " + json.value("date", "an unknown day");
   try {
+    cluster.about = "measured by tutti probe on " + json.value("date", "an unknown day");
     std::size_t fullest = 1;
     for (const auto& node : json.at("nodes")) fullest = std::max(fullest, node.at("ranks").size());
     // A processor that nobody has described: its profile has to come from a run.
@@ -71,7 +71,9 @@ Cluster load_cluster(const std::string& name_or_file) {
   if (!fs::is_regular_file(path, ignored)) {
     const auto files = cluster_files();
     const auto found = files.find(name_or_file);
-    if (found == files.end()) throw UsageError(unknown_name("cluster", name_or_file, shipped_clusters()));
+    if (found == files.end())
+      throw UsageError("{} A file of your own is named with its path.",
+                       unknown_name("cluster", name_or_file, shipped_clusters()));
     path = found->second;
   }
   const std::string text = read_file(path);

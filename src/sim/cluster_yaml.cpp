@@ -1,5 +1,6 @@
 #include <yaml-cpp/yaml.h>
 
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -10,6 +11,8 @@
 namespace tutti {
 namespace {
 
+constexpr int kMostNodes = 100'000, kMostDevices = 1000;
+
 using Setters = std::map<std::string, std::function<void(const YAML::Node&)>>;
 
 [[noreturn]] void fail(const std::string& file, const YAML::Node& node, const std::string& what) {
@@ -18,9 +21,17 @@ using Setters = std::map<std::string, std::function<void(const YAML::Node&)>>;
 
 double number(const std::string& file, const YAML::Node& node, const std::string& key) {
   double value = 0;
-  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) || value < 0)
+  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) || !std::isfinite(value) || value < 0)
     fail(file, node, fmt::format("'{}' is a number that is not negative", key));
   return value;
+}
+
+/// A whole number of things: neither half a node nor more than anybody has.
+int count(const std::string& file, const YAML::Node& node, const std::string& key, int most) {
+  const double value = number(file, node, key);
+  if (value != std::floor(value) || value > most)
+    fail(file, node, fmt::format("'{}' is a whole number up to {}", key, most));
+  return static_cast<int>(value);
 }
 
 /// Calls the setter of each key of a map; an unknown one is named with its nearest neighbour.
@@ -53,8 +64,10 @@ Device read_device(const std::string& file, const YAML::Node& node) {
             {"launch_us", figure(file, "launch_us", device.launch_s, 1e-6)},
             {"value_bytes", figure(file, "value_bytes", device.value_bytes, 1)},
             {"slowest_batch", figure(file, "slowest_batch", device.slowest_batch, 1)}});
-  if (device.flop_per_s <= 0 || device.memory_bytes_per_s <= 0 || device.efficiency <= 0)
+  if (device.flop_per_s <= 0 || device.memory_bytes_per_s <= 0)
     fail(file, node, "a device needs tflops and memory_gb_per_s");
+  for (const double efficiency : {device.efficiency, device.convolution_efficiency, device.memory_efficiency})
+    if (efficiency <= 0 || efficiency > 1) fail(file, node, "an efficiency of a device is above 0 and at most 1");
   return device;
 }
 
@@ -68,19 +81,21 @@ Link read_link(const std::string& file, const YAML::Node& node, const std::strin
             {"duplex", figure(file, "duplex", link.duplex, 1)},
             {"jitter", figure(file, "jitter", link.jitter, 1)}});
   if (link.bytes_per_s <= 0) fail(file, node, fmt::format("{} needs gb_per_s", what));
+  if (link.connections < 1) fail(file, node, fmt::format("'connections' of {} are at least 1", what));
+  if (link.duplex < 1 || link.duplex > 2) fail(file, node, fmt::format("'duplex' of {} is 1 to 2", what));
   return link;
 }
 
 Software read_software(const std::string& file, const YAML::Node& node) {
   Software software;
-  double under_way = 0, sum_gb = 0;
+  double sum_gb = 0;
   read_map(
       file, node, "software",
       {{"negotiation_us", figure(file, "negotiation_us", software.negotiation_s, 1e-6)},
        {"negotiation_per_doubling_us",
         figure(file, "negotiation_per_doubling_us", software.negotiation_per_doubling_s, 1e-6)},
        {"scheduled_cycle_us", figure(file, "scheduled_cycle_us", software.scheduled_cycle_s, 1e-6)},
-       {"under_way", figure(file, "under_way", under_way, 1)},
+       {"under_way", [&](const YAML::Node& value) { software.under_way = count(file, value, "under_way", 1'000'000); }},
        {"launch_us", figure(file, "launch_us", software.launch_s, 1e-6)},
        {"stage_launch_us", figure(file, "stage_launch_us", software.stage_launch_s, 1e-6)},
        {"slowdown", figure(file, "slowdown", software.slowdown, 1)},
@@ -92,7 +107,6 @@ Software read_software(const std::string& file, const YAML::Node& node) {
        {"scheduled_adam_us", figure(file, "scheduled_adam_us", software.scheduled_adam_s, 1e-6)},
        {"server_sum_gb_per_s", figure(file, "server_sum_gb_per_s", sum_gb, 1)},
        {"colocated_servers", [&](const YAML::Node& value) { software.colocated_servers = value.Scalar() == "true"; }}});
-  software.under_way = static_cast<int>(under_way);
   software.server_sum_bytes_per_s = sum_gb * 1e9;
   return software;
 }
@@ -109,13 +123,10 @@ Collective read_collective(const std::string& file, const YAML::Node& node) {
 
 NodeGroup read_group(const std::string& file, const YAML::Node& node) {
   NodeGroup group;
-  double count = 1, devices = 1;
   read_map(file, node, "a group of nodes",
-           {{"count", figure(file, "count", count, 1)},
-            {"devices", figure(file, "devices", devices, 1)},
+           {{"count", [&](const YAML::Node& value) { group.count = count(file, value, "count", kMostNodes); }},
+            {"devices", [&](const YAML::Node& value) { group.devices = count(file, value, "devices", kMostDevices); }},
             {"device", [&](const YAML::Node& value) { group.device = read_device(file, value); }}});
-  group.count = static_cast<int>(count);
-  group.devices = static_cast<int>(devices);
   if (group.count < 1 || group.devices < 1 || group.device.flop_per_s <= 0)
     fail(file, node, "a group of nodes needs count, devices and device");
   return group;
@@ -146,6 +157,8 @@ Cluster parse_cluster(const std::string& text, const std::string& file) {
   if (cluster.groups.empty()) throw UsageError("{}: a cluster needs nodes", file);
   if (cluster.inside.bytes_per_s <= 0 && cluster.network.bytes_per_s <= 0)
     throw UsageError("{}: a cluster needs inside or network", file);
+  if (cluster.network.bytes_per_s <= 0 && (cluster.groups.size() > 1 || cluster.groups[0].count > 1))
+    throw UsageError("{}: several nodes need network: what is between them", file);
   if (cluster.inside.bytes_per_s <= 0) cluster.inside = cluster.network;
   if (cluster.network.bytes_per_s <= 0) cluster.network = cluster.inside;
   return cluster;

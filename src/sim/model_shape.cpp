@@ -16,6 +16,13 @@ LayerShape convolution(const std::string& name, int64_t inputs, int64_t outputs,
   return {name, {{name + ".weight", weights}}, 2.0 * static_cast<double>(weights * side * side), 0, true};
 }
 
+/// With a bias, and ReLU or the like behind it: that many passes over what it puts out.
+LayerShape biased(LayerShape layer, int64_t outputs, int64_t side, double passes) {
+  layer.parameters.emplace_back(layer.name + ".bias", outputs);
+  layer.traffic += passes * static_cast<double>(outputs * side * side);
+  return layer;
+}
+
 /// Batch normalization reads its input twice and writes once; what follows (ReLU, an addition) reads and writes again.
 LayerShape batch_norm(const std::string& name, int64_t channels, int64_t side) {
   return {name,
@@ -118,6 +125,53 @@ ModelShape bert(const std::string& name, int64_t width, int depth, const ShapeOp
   return shape;
 }
 
+ModelShape mnist_cnn() {
+  constexpr int64_t kSide = 28, kChannels = 64, kHidden = 128, kClasses = 10;
+  constexpr int64_t kPooled = (kSide - 4) / 2;  // two convolutions without padding, then a maximum of 2×2
+  ModelShape shape{"mnist-cnn", {}};
+  shape.layers.push_back(biased(convolution("conv1", 1, 32, 3, kSide - 2), 32, kSide - 2, 3));
+  shape.layers.push_back(biased(convolution("conv2", 32, kChannels, 3, kSide - 4), kChannels, kSide - 4, 5));
+  shape.layers.push_back(linear("fc1", kChannels * kPooled * kPooled, kHidden, 1, 5));
+  shape.layers.push_back(linear("fc2", kHidden, kClasses, 1));
+  return shape;
+}
+
+/// Twice: a convolution that keeps the size, batch normalization, ReLU.
+void add_double_convolution(std::vector<LayerShape>& layers, const std::string& name, int64_t inputs, int64_t outputs,
+                            int64_t side) {
+  const std::string prefix = name + ".double_conv.";
+  layers.push_back(convolution(prefix + "0", inputs, outputs, 3, side));
+  layers.push_back(batch_norm(prefix + "1", outputs, side));
+  layers.push_back(convolution(prefix + "3", outputs, outputs, 3, side));
+  layers.push_back(batch_norm(prefix + "4", outputs, side));
+}
+
+ModelShape unet() {
+  constexpr int64_t kWidth = 64;
+  constexpr int kDepth = 4;
+  ModelShape shape{"unet", {}};
+  auto& layers = shape.layers;
+  int64_t side = 256, channels = kWidth;
+  add_double_convolution(layers, "inc", 3, kWidth, side);
+  for (int level = 1; level <= kDepth; ++level) {
+    const std::size_t first = layers.size();
+    add_double_convolution(layers, fmt::format("down{}.maxpool_conv.1", level), channels, 2 * channels, side / 2);
+    layers[first].traffic += 1.25 * static_cast<double>(channels * side * side);  // the maximum of 2×2 before it
+    channels *= 2;
+    side /= 2;
+  }
+  for (int level = 1; level <= kDepth; ++level) {
+    const std::string name = fmt::format("up{}", level);
+    // Transposed: its kernel is applied at each place of the smaller image. What comes across is copied beside it.
+    layers.push_back(biased(convolution(name + ".up", channels, channels / 2, 2, side), channels / 2, 2 * side, 6));
+    side *= 2;
+    add_double_convolution(layers, name + ".conv", channels, channels / 2, side);
+    channels /= 2;
+  }
+  layers.push_back(biased(convolution("outc.conv", channels, 1, 1, side), 1, side, 8));  // and the loss, per pixel
+  return shape;
+}
+
 ModelShape transformer(const ShapeOptions& options) {
   constexpr int64_t kVocabulary = 20000, kWidth = 256, kClasses = 5;
   constexpr int kDepth = 6;
@@ -153,6 +207,7 @@ const std::map<std::string, Maker>& makers() {
   static const std::map<std::string, Maker> table = {
       {"bert-base", [](const ShapeOptions& options) { return bert("bert-base", 768, 12, options); }},
       {"bert-large", [](const ShapeOptions& options) { return bert("bert-large", 1024, 24, options); }},
+      {"mnist-cnn", [](const ShapeOptions&) { return mnist_cnn(); }},
       {"resnet101",
        [](const ShapeOptions&) {
          return resnet("resnet101", {{3, 4, 23, 3}, {1, 3, 1}, 4});
@@ -166,6 +221,7 @@ const std::map<std::string, Maker>& makers() {
          return resnet("resnet50", {{3, 4, 6, 3}, {1, 3, 1}, 4});
        }},
       {"transformer", transformer},
+      {"unet", [](const ShapeOptions&) { return unet(); }},
   };
   return table;
 }

@@ -1,33 +1,39 @@
 #include "sim/published_table.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
 #include <map>
-#include <sstream>
 
 #include "base/error.h"
-#include "plan/partitions.h"
+#include "base/names.h"
 #include "plan/strategy.h"
+#include "published/strategies_table.h"
+#include "sim/computed_profile.h"
 
 namespace tutti {
 namespace {
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream parts(line);
-  for (std::string cell; std::getline(parts, cell, '|');) {
-    const auto first = cell.find_first_not_of(" \t\r"), last = cell.find_last_not_of(" \t\r");
-    cells.push_back(first == std::string::npos ? "" : cell.substr(first, last - first + 1));
-  }
-  if (!cells.empty()) cells.erase(cells.begin());  // before the first bar
-  return cells;
+const std::vector<std::string>& network_names() {
+  static const std::vector<std::string> names = {"10gbe", "100gbib", "100gbe"};
+  return names;
 }
 
-/// The names that the table uses, and ours.
-const std::map<std::string, std::string> kModels = {{"ResNet-50", "resnet50"}, {"BERT-Base", "bert-base"}};
-const std::map<std::string, std::string> kNetworks = {
-    {"10GbE with TCP/IP", "10gbe"}, {"100GbIB with RDMA", "100gbib"}, {"100GbE with TCP/IP", "100gbe"}};
-constexpr int kSizes[] = {4, 8, 16, 32};  // the columns after the baseline
+/// "ResNet-50" and "resnet50" are one: lower case, without what separates words.
+std::string plain(const std::string& name) {
+  std::string text;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// The name that is ours for one that the table has.
+std::string our_name(const PublishedText& text, std::size_t line, const std::string& kind, const std::string& written,
+                     const std::vector<std::string>& ours) {
+  for (const std::string& name : ours)
+    if (plain(name) == plain(written)) return name;
+  refuse_line(text, line, unknown_name(kind, written, ours));
+}
 
 /// What MG-WFBP's authors had written down for their own clusters, and planned with: microseconds and ns per byte.
 struct Belief {
@@ -63,36 +69,32 @@ void place_by_hash(Plan& plan, int servers) {
 
 }  // namespace
 
-std::vector<PublishedRow> parse_published(const std::string& text, const std::string& file) {
+std::vector<PublishedRow> parse_published(const std::string& content, const std::string& file) {
+  PublishedText text = published_text(file, content);
   std::vector<PublishedRow> rows;
-  std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    const std::vector<std::string> cells = cells_of(line);
-    if (cells.size() < 9 || kModels.count(cells[0]) == 0) continue;
-    const auto network = kNetworks.find(cells[2]);
-    if (network == kNetworks.end()) throw Error("{}:{}: unknown network '{}'", file, number, cells[2]);
-    for (std::size_t i = 0; i < std::size(kSizes); ++i) {
-      PublishedRow row;
-      row.model = kModels.at(cells[0]);
-      row.network = network->second;
-      row.method = cells[3];
-      row.ranks = kSizes[i];
-      char plus_minus[3] = {};
-      try {
-        row.batch = std::stoll(cells[1]);
-        row.baseline = std::stod(cells[4]);
-      } catch (const std::exception&) {
-        throw Error("{}:{}: a batch and a baseline are expected, found '{}' and '{}'", file, number, cells[1],
-                    cells[4]);
-      }
-      if (std::sscanf(cells[5 + i].c_str(), "%lf %2s %lf", &row.throughput, plus_minus, &row.deviation) != 3)
-        throw Error("{}:{}: 'samples/s +- deviation' is expected, found '{}'", file, number, cells[5 + i]);
+  if (!has_strategies(text))
+    throw Error("{}: no table of strategies in it ('| DNN | BS | CONNECTION | METHOD | …')", file);
+  for (const StrategiesRow& written : read_strategies(text)) {
+    PublishedRow row;
+    row.model = our_name(text, written.line, "model", written.model, shape_names());
+    const std::string network = written.network.substr(0, written.network.find(" with "));  // "10GbE with TCP/IP"
+    row.network = our_name(text, written.line, "network", network, network_names());
+    row.method = written.method;
+    row.batch = written.batch;
+    for (const PublishedRate& rate : written.rates) {
+      if (rate.samples_per_s <= 0 || row.batch < 1) refuse_line(text, written.line, "nothing is trained in it");
+      if (rate.is_baseline()) row.baseline = rate.samples_per_s;
+    }
+    if (row.baseline <= 0) refuse_line(text, written.line, "the samples/s of a single GPU are missing");
+    for (const PublishedRate& rate : written.rates) {
+      if (rate.is_baseline()) continue;
+      row.ranks = rate.ranks;
+      row.throughput = rate.samples_per_s;
+      row.deviation = rate.deviation.value_or(0);
       rows.push_back(row);
     }
   }
-  if (rows.empty()) throw Error("{}: no rows of a published table in it", file);
+  if (rows.empty()) throw Error("{}: its table has no results", file);
   // Rows of a fast network that repeat those of a slow one, where others of the fast network are far ahead.
   for (PublishedRow& row : rows)
     row.is_mislabelled = row.network == "100gbe" && row.model == "resnet50" && row.ranks > 4 &&
@@ -111,7 +113,7 @@ PublishedRun run_of(const PublishedRow& row) {
   run.profile = scaled_to(compute_profile(model_shape(row.model, shape), device, static_cast<double>(row.batch)),
                           static_cast<double>(row.batch) / row.baseline);
   const bool has_servers = row.method.size() > 3 && row.method.substr(row.method.size() - 3) == "-PS";
-  run.optimizer = row.model == "bert-base" ? "adam" : "sgd";
+  run.optimizer = row.model.rfind("resnet", 0) == 0 ? "sgd" : "adam";
   Profile planned = run.profile;
   StrategyOptions options;
   Links links;

@@ -12,7 +12,7 @@ namespace tutti {
 struct PublishedRow {
   std::string model;    // as `tutti models` names it
   int64_t batch = 0;    // per rank
-  std::string network;  // "10gbe-tcp", "100gb-ib", "100gbe-tcp": the shipped cluster files
+  std::string network;  // "10gbe", "100gbib", "100gbe": the shipped cluster files
   std::string method;   // as published: "WFBP-A2A"
   int ranks = 0;
   double baseline = 0;    // samples/s of one rank
@@ -23,8 +23,9 @@ struct PublishedRow {
   double step_s() const { return static_cast<double>(batch) * ranks / throughput; }
 };
 
-/// Reads the Markdown table. Throws Error naming the line that cannot be read.
-std::vector<PublishedRow> parse_published(const std::string& text, const std::string& file);
+/// The figures of a Markdown table of strategies (published/strategies_table.h), with names as ours. Throws Error
+/// naming the line that cannot be read, or whose model or network nobody here knows.
+std::vector<PublishedRow> parse_published(const std::string& content, const std::string& file);
 
 /// How the authors ran a method: what our plan for it is.
 struct PublishedRun {

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/error.h"
 #include "model/model.h"
+#include "sim/model_shape.h"
 
 namespace tutti {
 namespace {
@@ -49,6 +52,17 @@ TEST(Zoo, ModelsAreAsLargeAsTheOriginals) {
   EXPECT_EQ(parameters_of("unet"), 31'037'633);         // Pytorch-UNet, 3 channels, 1 class, transposed convolutions
   EXPECT_EQ(parameters_of("bert-base"), 110'106'428);   // transformers, BertForPreTraining
   EXPECT_EQ(parameters_of("bert-large"), 336'226'108);  // transformers, BertForPreTraining
+}
+
+TEST(Zoo, ModelsHaveTheTensorsThatThePlannerThinksTheyHave) {
+  EXPECT_THAT(shape_names(), ::testing::UnorderedElementsAreArray(model_names()));
+  for (const std::string& name : model_names()) {
+    std::map<std::string, int64_t> real, planned;
+    for (const auto& parameter : sized(name)->named_parameters()) real[parameter.key()] = parameter.value().numel();
+    for (const LayerShape& layer : model_shape(name).layers)
+      for (const auto& [tensor, elements] : layer.parameters) planned[tensor] = elements;
+    EXPECT_EQ(planned, real) << name;
+  }
 }
 
 TEST(Zoo, ResNetsHaveTorchvisionsNames) {

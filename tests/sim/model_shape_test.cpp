@@ -29,7 +29,8 @@ TEST_P(ModelShapes, HaveTheParametersAndOperationsOfTheModels) {
 
 INSTANTIATE_TEST_SUITE_P(
     Zoo, ModelShapes,
-    ::testing::Values(Known{"resnet18", 11'689'512, 62, 3.628}, Known{"resnet50", 25'557'032, 161, 8.178},
+    ::testing::Values(Known{"mnist-cnn", 1'199'882, 8, 0.024}, Known{"unet", 31'037'633, 64, 96.335},
+                      Known{"resnet18", 11'689'512, 62, 3.628}, Known{"resnet50", 25'557'032, 161, 8.178},
                       Known{"resnet101", 44'549'160, 314, 15.603}, Known{"transformer", 9'925'381, 76, 2.819},
                       Known{"bert-base", 110'106'428, 206, 11.504}, Known{"bert-large", 336'226'108, 398, 39.706}));
 
