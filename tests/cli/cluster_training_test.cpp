@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/safetensors.h"
 #include "cli/launcher.h"
 #include "support/command.h"
 #include "support/machine.h"
@@ -174,6 +176,43 @@ TEST_F(BoxTraining, SumsInsideNodesFirstAreTheSameUnderEveryStrategy) {
   }
   const CommandResult plan = run_command(kTutti + " plan " + (folder_ / "zero1").string());
   EXPECT_THAT(plan.output, HasSubstr("inside 2 nodes of 3, 2 ranks first"));
+}
+
+TEST_F(BoxTraining, SumsByNodeHaveTheBitsOfFlatOnesWhereLaterNodesHaveOneRank) {
+  // ((0 + 1) + 2) + 3 either way: one rank alone has nothing to add up inside its node.
+  for (const char* hosts : {"n0,n1,n2", "n0:2,n1,n2"}) {
+    const std::string at = std::string("--hosts ") + hosts;
+    const std::string name = "of" + std::to_string(at.size());
+    const CommandResult flat = run_in_box(train(name, at));
+    ASSERT_EQ(flat.exit_code, 0) << flat.output;
+    const CommandResult by_node = run_in_box(train(name + "-by-node", at + " --by-node"));
+    ASSERT_EQ(by_node.exit_code, 0) << by_node.output;
+    EXPECT_EQ(weights(name + "-by-node"), weights(name)) << hosts;
+  }
+}
+
+TEST_F(BoxTraining, SumsByNodeAgreeWithFlatOnesWithinRounding) {
+  // (0 + 1) + (2 + 3) beside ((0 + 1) + 2) + 3.
+  ASSERT_EQ(run_in_box(train("flat", "--hosts n0:2,n1:2")).exit_code, 0);
+  ASSERT_EQ(run_in_box(train("by-node", "--hosts n0:2,n1:2 --by-node")).exit_code, 0);
+  EXPECT_NE(weights("by-node"), weights("flat")) << "added up in the same order: the promise could be stronger";
+  const SafetensorsFile flat(folder_ / "flat" / "model.safetensors");
+  const SafetensorsFile by_node(folder_ / "by-node" / "model.safetensors");
+  ASSERT_GT(flat.arrays().size(), 4u);
+  for (const NamedArray& expected : flat.arrays()) {
+    const NamedArray* const actual = by_node.find(expected.name);
+    ASSERT_NE(actual, nullptr) << expected.name;
+    ASSERT_EQ(actual->bytes, expected.bytes) << expected.name;
+    if (expected.dtype != "F32") continue;
+    const auto* const a = static_cast<const float*>(expected.data);
+    const auto* const b = static_cast<const float*>(actual->data);
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < expected.bytes / sizeof(float); ++i) {
+      difference += (a[i] - b[i]) * (a[i] - b[i]);
+      size += a[i] * a[i];
+    }
+    EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size)) << expected.name;
+  }
 }
 
 TEST_F(BoxTraining, ALinkCutForGoodEndsTheCommandAndNamesTheMissingRankAndTheTransfer) {
