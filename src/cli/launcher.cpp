@@ -12,16 +12,15 @@
 #include <climits>
 #include <csignal>
 #include <cstring>
-#include <ctime>
-#include <functional>
-#include <map>
 #include <optional>
-#include <random>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/exit_note.h"
 #include "base/fd.h"
+#include "cli/orphans.h"
+#include "cli/rank_environment.h"
 #include "cli/rank_output.h"
 #include "cli/signal_notes.h"
 
@@ -38,6 +37,8 @@ using Clock = std::chrono::steady_clock;
 // timeout(1) and others signal the process and then its group: a SIGINT this soon after another is the same one.
 constexpr std::chrono::milliseconds kSameInterrupt{200};
 constexpr int kCannotExecute = 127;
+// What a launcher leaves behind, among it the ssh of a node that cannot be reached, may take so long to end by itself.
+constexpr std::chrono::milliseconds kOrphanGrace{1000};
 
 /// Without descriptors 0 to 2 our pipes would get these numbers and be mistaken for stdin, stdout and stderr.
 void ensure_standard_descriptors() {
@@ -62,43 +63,6 @@ class StringArray {
   std::vector<char*> pointers_;
 };
 
-std::string make_job_name() {
-  std::random_device random;
-  return fmt::format("{}-{:x}-{:08x}", ::getpid(), static_cast<unsigned long long>(std::time(nullptr)), random());
-}
-
-/// Our environment with a rank's own variables.
-std::vector<std::string> rank_environment(const LaunchOptions& options, int rank, const std::string& job) {
-  const std::string size = std::to_string(options.ranks);
-  const std::string threads = std::to_string(options.threads);
-  const std::map<std::string, std::string, std::less<>> own = {
-      {"TUTTI_RANK", std::to_string(rank)},
-      {"TUTTI_SIZE", size},
-      {"TUTTI_LOCAL_RANK", std::to_string(rank)},
-      {"TUTTI_LOCAL_SIZE", size},
-      {"TUTTI_NODE", "0"},
-      {"TUTTI_NODES", "1"},
-      {"TUTTI_JOB", job},
-      {"TUTTI_THREADS", threads},
-      {"OMP_NUM_THREADS", threads},
-      {"OPENBLAS_NUM_THREADS", threads},
-      {"MKL_NUM_THREADS", threads},
-  };
-  std::vector<std::string> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    if (own.find(text.substr(0, text.find('='))) == own.end()) environment.emplace_back(text);
-  }
-  for (const auto& [name, value] : own) environment.push_back(fmt::format("{}={}", name, value));
-  return environment;
-}
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
-  return environment;
-}
-
 struct Rank {
   pid_t pid = 0;
   bool is_running = false;
@@ -111,7 +75,9 @@ class Launch {
         out_(STDOUT_FILENO),
         err_(STDERR_FILENO),
         exec_failures_(make_pipe()),
-        ranks_(static_cast<std::size_t>(options.ranks)) {}
+        ranks_(static_cast<std::size_t>(options.ranks)) {
+    if (options.is_launcher) orphans_.emplace();
+  }
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
@@ -121,11 +87,13 @@ class Launch {
     for (Rank& rank : ranks_) {
       while (rank.is_running && ::waitpid(rank.pid, nullptr, 0) < 0 && errno == EINTR) continue;
     }
+    if (orphans_) Orphans::end_all(std::chrono::milliseconds(0));
   }
 
   int run() {
     start_all();
     while (running() > 0) turn(next_deadline());
+    if (orphans_) Orphans::end_all(kOrphanGrace);
     finish_output();
     const int code = verdict();
     while ((!out_.is_empty() || !err_.is_empty()) && !gives_up_output_) turn(std::nullopt);
@@ -156,8 +124,8 @@ class Launch {
     Pipe out;
     Pipe err;
     Fd nothing;
-    if (rank > 0) {
-      out = make_pipe();
+    if (rank > 0) out = make_pipe();
+    if (rank > 0 || options_.is_launcher) {
       err = make_pipe();
       nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
       if (!nothing) throw Error("cannot open /dev/null: {}", std::strerror(errno));
@@ -172,11 +140,11 @@ class Launch {
     const pid_t child = ::fork();
     if (child == 0) {
       // Only calls that are safe in the child of a process with threads, up to exec.
-      if (rank > 0) {
-        ::dup2(nothing.get(), STDIN_FILENO);
-        ::dup2(out.write_end.get(), STDOUT_FILENO);
-        ::dup2(err.write_end.get(), STDERR_FILENO);
-      }
+      if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
+      if (out.write_end) ::dup2(out.write_end.get(), STDOUT_FILENO);
+      if (err.write_end) ::dup2(err.write_end.get(), STDERR_FILENO);
+      // A signal to our whole group must not end the ranks of a launcher before they have been told to save.
+      if (options_.is_launcher) ::setpgid(0, 0);
       become(parent, arguments, environment);
     }
     const int reason = errno;
@@ -184,7 +152,9 @@ class Launch {
     if (child < 0) throw Error("{} (a limit on processes or memory; see ulimit -u)", std::strerror(reason));
 
     ranks_[static_cast<std::size_t>(rank)] = {child, true};
-    if (rank > 0) {
+    if (options_.is_launcher) {
+      streams_.emplace_back(std::move(err.read_end), "", err_, [this](std::string_view line) { return note_in(line); });
+    } else if (rank > 0) {
       const std::string prefix = fmt::format("[rank {}] ", rank);
       streams_.emplace_back(std::move(out.read_end), prefix, out_);
       streams_.emplace_back(std::move(err.read_end), prefix, err_);
@@ -263,9 +233,26 @@ class Launch {
         return;
       }
       if (!first_interrupt_) first_interrupt_ = now;
-      if (note.from_terminal) return;
+      if (note.from_terminal && !options_.is_launcher) return;
+    }
+    if (note.number == SIGTERM && options_.is_launcher && !asked_to_stop_) {
+      // Of SIGTERM mpirun makes a second for its ranks to end in, and an exit code of 1.
+      asked_to_stop_ = true;
+      send_to_all(SIGUSR1);
+      return;
     }
     send_to_all(note.number);
+  }
+
+  /// Takes the note of a rank's end out of a line; returns what is left to print.
+  std::optional<std::string_view> note_in(std::string_view line) {
+    const auto note = find_exit_note(line);
+    if (!note) return line;
+    if (!first_failure_at_) first_failure_at_ = Clock::now();
+    auto& code = note->code == kExitPeerFailed ? noted_follower_ : noted_cause_;
+    if (!code) code = note->code;
+    if (note->before.empty()) return std::nullopt;
+    return note->before;
   }
 
   void reap(std::size_t rank) {
@@ -299,6 +286,12 @@ class Launch {
   void stop_the_others_in_time() {
     const auto deadline = next_deadline();
     if (!deadline || Clock::now() < *deadline) return;
+    if (options_.is_launcher) {
+      // Of SIGTERM an mpirun that waits for a node takes no notice. When it is gone, its daemons end what they run.
+      send_to_all(SIGKILL);
+      sent_term_ = sent_kill_ = true;
+      return;
+    }
     send_to_all(sent_term_ ? SIGKILL : SIGTERM);
     (sent_term_ ? sent_kill_ : sent_term_) = true;
   }
@@ -326,6 +319,12 @@ class Launch {
       return kCannotExecute;
     }
     const auto& failure = cause_ ? cause_ : follower_;
+    if (options_.is_launcher && (failure || sent_term_)) {
+      // What the ranks say of themselves; a rank that was killed could not, but mpirun knows of it.
+      if (noted_cause_) return *noted_cause_;
+      if (asked_to_stop_) return 128 + SIGTERM;
+      if (noted_follower_ && sent_term_) return *noted_follower_;
+    }
     if (!failure) return 0;
     const std::string who =
         options_.is_launcher ? options_.command[0] : fmt::format("rank {} of {}", failure->rank, options_.ranks);
@@ -346,12 +345,15 @@ class Launch {
   Sink out_;
   Sink err_;
   Pipe exec_failures_;
-  std::vector<Stream> streams_;  // two for each rank but 0
+  std::optional<Orphans> orphans_;  // of a launcher
+  std::vector<Stream> streams_;     // two for each rank but 0; or the stderr of a launcher
   std::vector<Rank> ranks_;
 
-  std::optional<Failure> cause_;     // the first rank that failed by itself
-  std::optional<Failure> follower_;  // the first that stopped because of a peer
+  std::optional<Failure> cause_;                     // the first rank that failed by itself
+  std::optional<Failure> follower_;                  // the first that stopped because of a peer
+  std::optional<int> noted_cause_, noted_follower_;  // the same by exit code, of a launcher's ranks
   std::optional<Clock::time_point> first_failure_at_;
+  bool asked_to_stop_ = false;  // a launcher, which passes that on
   bool sent_term_ = false;
   bool sent_kill_ = false;
   int exec_error_ = 0;

@@ -37,7 +37,11 @@ struct LaunchOptions {
 /// Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go on to all ranks; a second SIGINT kills them. Ctrl-C at a
 /// terminal reaches the ranks by itself and is not sent again, but someone who signals a whole process group or control
 /// group makes each rank see the signal twice: a rank's handler should only note it.
-/// The ranks die with the thread that called this: call it from the main thread, one call at a time in a process.
+/// With `is_launcher` the command (mpirun) reads nothing, is in a process group of its own, so that what signals our
+/// group reaches it through us, and gets SIGUSR1 for the first SIGTERM: it passes that on and waits. Its ranks note on
+/// stderr how they end (base/exit_note.h), which decides the exit code. finish_grace after one has failed the command
+/// is killed, and with it all that it has started here. The ranks die with the thread that called this: call it from
+/// the main thread, one call at a time in a process.
 int launch_ranks(const LaunchOptions& options);
 
 }  // namespace tutti

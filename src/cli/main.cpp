@@ -8,6 +8,7 @@
 
 #include "base/build_info.h"
 #include "base/error.h"
+#include "base/exit_note.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
 #include "cli/bench_command.h"
@@ -120,10 +121,7 @@ void say(const char* text) {
   fmt::print(stderr, "{}tutti: {}\n", clear && ::isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", text);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  tune_malloc();
+int run_and_explain(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const RefusedByAll&) {
@@ -140,4 +138,13 @@ int main(int argc, char** argv) {
     say(error.what());
     return kExitError;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tune_malloc();
+  const int code = run_and_explain(argc, argv);
+  write_exit_note(code);
+  return code;
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/exit_note.h"
 #include "comm/mpi/mpi.h"
 
 namespace tutti {
@@ -56,7 +57,8 @@ std::vector<std::string> mpirun_command(const std::string& hosts, int processes)
   set_unless_set("OMPI_MCA_hwloc_base_binding_policy", "none");
   set_unless_set("OMPI_MCA_mpi_yield_when_idle", "1");
   set_unless_set("OMPI_MCA_btl_base_warn_component_unused", "0");
-  std::vector<std::string> command = {"mpirun", "-np", std::to_string(processes)};
+  std::vector<std::string> command = {"mpirun", "-x", std::string(kExitNotesVariable) + "=1", "-np",
+                                      std::to_string(processes)};
   if (hosts.empty()) {
     set_unless_set("OMPI_MCA_rmaps_base_oversubscribe", "1");
   } else {

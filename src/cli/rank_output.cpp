@@ -60,7 +60,7 @@ void Stream::finish() {
 void Stream::take(std::string_view text) {
   for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     if (partial_.empty()) {
-      sink_->add_line(prefix_, text.substr(0, end));
+      add_line(text.substr(0, end));
     } else {
       partial_ += text.substr(0, end);
       pass_on();
@@ -72,8 +72,13 @@ void Stream::take(std::string_view text) {
 }
 
 void Stream::pass_on() {
-  sink_->add_line(prefix_, partial_);
+  add_line(partial_);
   partial_.clear();
+}
+
+void Stream::add_line(std::string_view line) {
+  const auto shown = filter_ ? filter_(line) : line;
+  if (shown) sink_->add_line(prefix_, *shown);
 }
 
 }  // namespace tutti

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +41,11 @@ class Sink {
 /// What one rank writes to its stdout or stderr.
 class Stream {
  public:
-  Stream(Fd fd, std::string prefix, Sink& sink) : fd_(std::move(fd)), prefix_(std::move(prefix)), sink_(&sink) {}
+  /// What to print of a line, if anything.
+  using Filter = std::function<std::optional<std::string_view>(std::string_view line)>;
+
+  Stream(Fd fd, std::string prefix, Sink& sink, Filter filter = {})
+      : fd_(std::move(fd)), prefix_(std::move(prefix)), sink_(&sink), filter_(std::move(filter)) {}
   const Sink& sink() const { return *sink_; }
   int fd() const { return fd_.get(); }
   bool is_open() const { return static_cast<bool>(fd_); }
@@ -52,10 +58,12 @@ class Stream {
  private:
   void take(std::string_view text);
   void pass_on();
+  void add_line(std::string_view line);
 
   Fd fd_;
   std::string prefix_;
   Sink* sink_;  // outlives this
+  Filter filter_;
   std::string partial_;
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -13,6 +14,8 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/safetensors.h"
+#include "cli/launcher.h"
 #include "support/command.h"
 #include "support/machine.h"
 
@@ -20,6 +23,7 @@ namespace tutti {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -137,6 +141,17 @@ class BoxTraining : public MpiTraining {
     return false;
   }
 
+  /// True once nothing but what keeps the node itself is left there.
+  bool has_nothing_running(const std::string& node) const {
+    const std::string count = "ip netns pids tutti-" + cluster_ + "-" + node +
+                              " | xargs -r ps -o comm= -p | grep -c -e tutti$ -e orted -e mpirun";
+    for (const auto begin = Clock::now(); seconds_since(begin) < 20;) {
+      if (run_command(count).output == "0\n") return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+
   std::string cluster_;
 };
 
@@ -163,18 +178,57 @@ TEST_F(BoxTraining, SumsInsideNodesFirstAreTheSameUnderEveryStrategy) {
   EXPECT_THAT(plan.output, HasSubstr("inside 2 nodes of 3, 2 ranks first"));
 }
 
-TEST_F(BoxTraining, ACutLinkEndsEveryRankAndNamesTheMissingOneAndTheTransfer) {
+TEST_F(BoxTraining, SumsByNodeHaveTheBitsOfFlatOnesWhereLaterNodesHaveOneRank) {
+  // ((0 + 1) + 2) + 3 either way: one rank alone has nothing to add up inside its node.
+  for (const char* hosts : {"n0,n1,n2", "n0:2,n1,n2"}) {
+    const std::string at = std::string("--hosts ") + hosts;
+    const std::string name = "of" + std::to_string(at.size());
+    const CommandResult flat = run_in_box(train(name, at));
+    ASSERT_EQ(flat.exit_code, 0) << flat.output;
+    const CommandResult by_node = run_in_box(train(name + "-by-node", at + " --by-node"));
+    ASSERT_EQ(by_node.exit_code, 0) << by_node.output;
+    EXPECT_EQ(weights(name + "-by-node"), weights(name)) << hosts;
+  }
+}
+
+TEST_F(BoxTraining, SumsByNodeAgreeWithFlatOnesWithinRounding) {
+  // (0 + 1) + (2 + 3) beside ((0 + 1) + 2) + 3.
+  ASSERT_EQ(run_in_box(train("flat", "--hosts n0:2,n1:2")).exit_code, 0);
+  ASSERT_EQ(run_in_box(train("by-node", "--hosts n0:2,n1:2 --by-node")).exit_code, 0);
+  EXPECT_NE(weights("by-node"), weights("flat")) << "added up in the same order: the promise could be stronger";
+  const SafetensorsFile flat(folder_ / "flat" / "model.safetensors");
+  const SafetensorsFile by_node(folder_ / "by-node" / "model.safetensors");
+  ASSERT_GT(flat.arrays().size(), 4u);
+  for (const NamedArray& expected : flat.arrays()) {
+    const NamedArray* const actual = by_node.find(expected.name);
+    ASSERT_NE(actual, nullptr) << expected.name;
+    ASSERT_EQ(actual->bytes, expected.bytes) << expected.name;
+    if (expected.dtype != "F32") continue;
+    const auto* const a = static_cast<const float*>(expected.data);
+    const auto* const b = static_cast<const float*>(actual->data);
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < expected.bytes / sizeof(float); ++i) {
+      difference += (a[i] - b[i]) * (a[i] - b[i]);
+      size += a[i] * a[i];
+    }
+    EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size)) << expected.name;
+  }
+}
+
+TEST_F(BoxTraining, ALinkCutForGoodEndsTheCommandAndNamesTheMissingRankAndTheTransfer) {
   auto job = start("cut", "--steps 100000 --comm-timeout 4");
   ASSERT_TRUE(has_saved("cut"));
   ASSERT_EQ(cluster("cut", "n2").exit_code, 0);
-  // What mpirun itself does about a node it cannot reach is its own affair: the link comes back after the ranks have
-  // ended.
-  std::this_thread::sleep_for(std::chrono::seconds(8));
-  ASSERT_EQ(cluster("heal", "n2").exit_code, 0);
+  // mpirun would wait for the node until it is there again.
+  const bool ends = job.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+  EXPECT_TRUE(ends);
+  if (!ends) cluster("heal", "n2");
   const CommandResult result = job.get();
-  EXPECT_NE(result.exit_code, 0);
+  EXPECT_EQ(result.exit_code, kExitPeerFailed) << result.output;
   EXPECT_THAT(result.output, HasSubstr("has heard nothing from rank 2 of 4"));
-  EXPECT_THAT(result.output, HasSubstr("transfer"));
+  EXPECT_THAT(result.output, AnyOf(HasSubstr(": all_reduce of transfer"), HasSubstr("after step")));
+  EXPECT_THAT(result.output, Not(HasSubstr("ended with")));
+  for (const char* const node : {"n0", "n1", "n3"}) EXPECT_TRUE(has_nothing_running(node)) << node;
 }
 
 TEST_F(BoxTraining, ALinkThatComesBackInTimeLetsTrainingGoOn) {
@@ -199,12 +253,21 @@ TEST_F(BoxTraining, AKilledNodeIsFollowedByARestartFromTheLastCheckpoint) {
   EXPECT_EQ(summary("kill").at("steps"), 200);
 }
 
-TEST_F(MpiTraining, ASignalSavesACheckpointAndTheRunGoesOnFromIt) {
+/// Ways to be told to stop: what is signalled, and how the ranks were started.
+struct Stop {
+  const char* kill;
+  const char* ranks;
+};
+
+class StopSignal : public MpiTraining, public testing::WithParamInterface<Stop> {};
+
+TEST_P(StopSignal, SavesACheckpointAndTheRunGoesOnFromIt) {
   const std::string command =
-      train("stop", "--ranks 2 --steps 100000 --checkpoint-steps 50000 --auto-resume --log-every 10") +
-      " > log 2>&1 & pid=$!; until grep -qs 'step [0-9]*0:' log; do sleep 0.05; done; kill -USR1 $pid; wait $pid; "
-      "code=$?; "
-      "cat log; exit $code";
+      "setsid " +  // a process group of its own
+      train("stop",
+            std::string(GetParam().ranks) + " --steps 100000 --checkpoint-steps 50000 --auto-resume --log-every 10") +
+      " > log 2>&1 & pid=$!; until grep -qs 'step [0-9]*0:' log; do sleep 0.05; done; env kill " + GetParam().kill +
+      "$pid; wait $pid; code=$?; cat log; exit $code";
   for (const bool is_second : {false, true}) {
     const fs::path script = folder_ / "stop.sh";
     std::ofstream(script) << "cd " << folder_.string() << "\nrm -f log\n" << command << "\n";
@@ -213,6 +276,26 @@ TEST_F(MpiTraining, ASignalSavesACheckpointAndTheRunGoesOnFromIt) {
     EXPECT_THAT(stopped.output, HasSubstr("Stopped by a signal after saving step"));
     EXPECT_EQ(stopped.output.find("Resumed at step") != std::string::npos, is_second) << stopped.output;
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StopSignal,
+                         testing::Values(Stop{"-USR1 -- ", "--ranks 2"}, Stop{"-TERM -- ", "--ranks 2"},
+                                         Stop{"-USR1 -- ", "--ranks 2 --transport mpi"},
+                                         Stop{"-TERM -- ", "--ranks 2 --transport mpi"},
+                                         Stop{"-TERM -- -", "--ranks 2 --transport mpi"}));
+
+TEST_F(BoxTraining, TermSavesOnAllNodesAndEndsWithTheCodeForThat) {
+  auto job = start("term", "--steps 100000");
+  ASSERT_TRUE(has_saved("term"));
+  // The command itself, not the ranks, which mpirun has started and which have its variables.
+  const CommandResult told = run_command(
+      "for p in $(pgrep -f 'name term'); do tr '\\0' '\\n' < /proc/$p/environ 2>/dev/null | grep -q "
+      "'^OMPI_COMM_WORLD_RANK=' || { grep -q 'train' /proc/$p/cmdline && [ \"$(cat /proc/$p/comm)\" = tutti ] && "
+      "kill -TERM $p && echo told; }; done");
+  EXPECT_THAT(told.output, HasSubstr("told"));
+  const CommandResult result = job.get();
+  EXPECT_EQ(result.exit_code, 85) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("Stopped by a signal after saving step"));
 }
 
 }  // namespace

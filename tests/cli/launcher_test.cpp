@@ -521,5 +521,61 @@ TEST_F(Launcher, LeavesTheCallersSignalsAsTheyWere) {
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
+/// A script in the place of mpirun; its `note 75` is what a rank writes that ends with 75.
+LaunchOptions launcher_script(const std::string& text) {
+  LaunchOptions options = script(1, "note() { printf '\\036tutti: ended with %d\\n' $1 >&2; }; " + text);
+  options.is_launcher = true;
+  return options;
+}
+
+TEST_F(Launcher, EndsALauncherThatDoesNotEndAfterItsRanksAndWhatItHasStarted) {
+  LaunchOptions options =
+      launcher_script("trap '' TERM; sleep 60 & echo pid:$!:; echo 'rank 1 misses rank 2' >&2; note 75; exec sleep 60");
+  options.finish_grace = milliseconds(50);
+  EXPECT_EQ(run(options), 75);
+  EXPECT_EQ(err(), "rank 1 misses rank 2\n");
+  EXPECT_TRUE(is_gone(std::stoi(out().substr(4)))) << out();
+}
+
+TEST_F(Launcher, GivesTheExitCodeOfTheRankThatFailedFirstByItself) {
+  EXPECT_EQ(run(launcher_script("note 75; printf 'half a line'; printf 'and ' >&2; note 3; note 4; exit 1")), 3);
+  EXPECT_EQ(out() + err(), "half a lineand \n");
+  EXPECT_EQ(run(launcher_script("note 75; exit 137")), 137) << "a killed rank leaves no note";
+  EXPECT_EQ(run(launcher_script("echo fine >&2")), 0);
+}
+
+TEST_F(Launcher, PassesTheFirstTermOnAsAUserSignalSoThatALaunchersRanksCanSave) {
+  begin(launcher_script("trap 'note 85; exit 1' USR1; trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(out_has("ready"));
+  ::kill(pid_, SIGTERM);
+  EXPECT_EQ(wait(), 85);
+  EXPECT_EQ(err(), "");
+}
+
+TEST_F(Launcher, ALauncherThatIsStoppedWithoutSavingEndsAsIfByTheSignal) {
+  begin(launcher_script("trap 'exit 138' USR1; echo ready; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(out_has("ready"));
+  ::kill(pid_, SIGTERM);
+  EXPECT_EQ(wait(), 128 + SIGTERM);
+}
+
+TEST_F(Launcher, ASecondTermReachesALauncherAsItIs) {
+  begin(
+      launcher_script("trap 'echo asked' USR1; trap 'note 9; exit 9' TERM; echo ready; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(out_has("ready"));
+  ::kill(pid_, SIGTERM);
+  ASSERT_TRUE(out_has("asked"));
+  ::kill(pid_, SIGTERM);
+  EXPECT_EQ(wait(), 9);
+}
+
+TEST_F(Launcher, ASignalToTheWholeGroupReachesALauncherOnlyThroughUs) {
+  begin(launcher_script("trap 'note 85; exit 1' USR1; trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done"),
+        [] { ::setpgid(0, 0); });
+  ASSERT_TRUE(out_has("ready"));
+  ::kill(-pid_, SIGTERM);
+  EXPECT_EQ(wait(), 85);
+}
+
 }  // namespace
 }  // namespace tutti

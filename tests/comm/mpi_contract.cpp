@@ -13,7 +13,7 @@ namespace {
 /// See kSmallBytes in mpi.cpp and kChunkBytes in exchange.cpp.
 std::vector<std::size_t> thresholds(int size) {
   const auto n = static_cast<std::size_t>(size);
-  return {4096, 65'536, 262'144, 262'144 * n, 4 * 262'144, 1'000'000};
+  return {4096, 61'440, 65'536, 61'440 * n, 262'144, 4 * 61'440 * n, 262'144 * n, 1'000'000};
 }
 
 std::vector<RankResult> run_in_world(int size, const std::function<void(int rank)>& body) {
@@ -61,6 +61,31 @@ Transport transport(const std::string& name, bool progress_thread) {
 INSTANTIATE_TEST_SUITE_P(Mpi, CommunicatorContract,
                          testing::Values(transport("ProgressingInWait", false), transport("WithProgressThread", true)),
                          name_of_transport);
+// Three ranks wait for the fourth, one of them only for another that waits: it must find out whom for.
+TEST(MpiTimeout, NamesTheRankThatDoesNotComeAlsoWhereOthersAreAwaited) {
+  constexpr int kRanks = 4, kAbsent = 2, kHasty = 3, kTag = 32'760;
+  const auto results = run_in_world(kRanks, [](int rank) {
+    MpiOptions options;
+    options.job = "missing";
+    options.rank = rank;
+    for (int r = 0; r < kRanks; ++r) options.processes.push_back(r);
+    options.timeout = std::chrono::milliseconds(rank == kHasty ? 500 : 20'000);
+    options.progress_thread = false;
+    const auto comm = make_mpi_communicator(options);
+    comm->barrier()->wait();
+    int nothing = 0;
+    if (rank == kAbsent) {  // there, and busy with something else until the others have given up
+      for (int r = 0; r < kRanks; ++r)
+        if (r != kAbsent) MPI_Recv(&nothing, 1, MPI_INT, r, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      return;
+    }
+    const std::string text = error_of([&] { comm->barrier()->wait(); });
+    MPI_Send(&nothing, 1, MPI_INT, kAbsent, kTag, MPI_COMM_WORLD);
+    require_contains(text, "rank 3 has heard nothing from rank 2 of 4");
+  });
+  EXPECT_EQ(failures(results), "");
+}
+
 // mpirun ends all processes when one is killed: see tests/cli for what a user sees then.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KilledRankContract);
 

@@ -59,7 +59,7 @@ class Collective : public Pending {
 /// slices go in chunks, so that adding and both halves overlap.
 std::unique_ptr<Collective> make_exchange(Traffic& traffic, const Call& call, uint64_t number, Slices slices);
 
-/// Small data: every rank sends all of it to all others, and each adds up for itself. With no data, a barrier.
+/// Small data: every rank gathers that of all others, in few messages, and adds up for itself. With no data, a barrier.
 std::unique_ptr<Collective> make_small_all_reduce(Traffic& traffic, const Call& call, uint64_t number, Span inout);
 
 /// From rank to rank, in chunks, beginning with the root.

@@ -3,14 +3,30 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <mutex>
+#include <sstream>
 
 namespace tutti::mpi {
 
-Control::Control(Group& group, int rank)
+void Control::Message::write_ranks(const std::set<int>& ranks) {
+  std::string list;
+  for (const int rank : ranks) {
+    const std::string number = std::to_string(rank) + " ";
+    if (list.size() + number.size() < sizeof(text)) list += number;  // some, where there are very many
+  }
+  std::strncpy(text, list.c_str(), sizeof(text) - 1);
+}
+
+std::set<int> Control::Message::read_ranks() const {
+  std::istringstream list{std::string(text)};
+  return {std::istream_iterator<int>(list), std::istream_iterator<int>()};
+}
+
+Control::Control(Group& group, int rank, std::function<std::set<int>()> awaited)
     : group_(group),
       rank_(rank),
-      has_answered_(static_cast<std::size_t>(group.size()), false),
+      awaited_(std::move(awaited)),
       departures_(static_cast<std::size_t>(group.size())),
       calls_(static_cast<std::size_t>(group.size())),
       compared_(static_cast<std::size_t>(group.size()), 0) {
@@ -83,7 +99,8 @@ void Control::send(const Message& message, int to) {
   Sending& sending = leaving_.emplace_back();
   sending.message = message;
   sending.message.from = rank_;
-  const std::size_t bytes = message.kind == Message::kAbort ? sizeof(Message) : offsetof(Message, text);
+  const bool has_text = message.kind == Message::kAbort || message.kind == Message::kAnswer;
+  const std::size_t bytes = has_text ? sizeof(Message) : offsetof(Message, text);
   check(MPI_Isend(&sending.message, static_cast<int>(bytes), MPI_BYTE, group_.process(to), group_.second(to),
                   group_.control, &sending.request),
         "MPI_Isend");
@@ -108,10 +125,23 @@ bool Control::advance() {
 }
 
 void Control::ask(const std::set<int>& ranks) {
-  has_answered_.assign(has_answered_.size(), false);
+  asked_.clear();
+  answered_.clear();
+  for (const int rank : ranks) ask(rank);
+}
+
+void Control::ask(int rank) {
+  if (rank < 0 || rank >= group_.size() || rank == rank_ || !asked_.insert(rank).second) return;
   Message message;
   message.kind = Message::kAsk;
-  for (const int rank : ranks) send(message, rank);
+  send(message, rank);
+}
+
+std::set<int> Control::unanswered() const {
+  std::set<int> ranks;
+  std::set_difference(asked_.begin(), asked_.end(), answered_.begin(), answered_.end(),
+                      std::inserter(ranks, ranks.end()));
+  return ranks;
 }
 
 bool Control::take(const Message& message) {
@@ -130,11 +160,13 @@ bool Control::take(const Message& message) {
     case Message::kAsk: {
       Message answer;
       answer.kind = Message::kAnswer;
+      answer.write_ranks(awaited_());
       send(answer, message.from);
       return false;
     }
     case Message::kAnswer:
-      has_answered_[from] = true;
+      answered_.insert(message.from);
+      for (const int rank : message.read_ranks()) ask(rank);
       return false;
   }
   return true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <list>
 #include <optional>
 #include <set>
@@ -15,7 +16,8 @@ namespace tutti::mpi {
 /// that they leave; and, asked, that they are there. Not thread-safe.
 class Control {
  public:
-  Control(Group& group, int rank);
+  /// `awaited`: whom this rank waits for, to tell others.
+  Control(Group& group, int rank, std::function<std::set<int>()> awaited);
   ~Control();
   Control(const Control&) = delete;
 
@@ -26,10 +28,11 @@ class Control {
   /// To everybody, as the last thing; `sent[r]`: how many messages rank r was sent in all.
   void leave(const std::vector<uint64_t>& sent);
 
-  /// Asks ranks for a sign of life, which each gives whenever it waits for something itself.
+  /// Asks ranks for a sign of life, which each gives whenever it waits for something itself, with whom it waits for;
+  /// these are asked in turn.
   void ask(const std::set<int>& ranks);
-  /// Has it answered since it was asked?
-  bool has_answered(int rank) const { return has_answered_[static_cast<std::size_t>(rank)]; }
+  /// Those that were asked and have not answered.
+  std::set<int> unanswered() const;
 
   /// On rank 0: is every rank known to call the same as the n-th collective? Elsewhere true.
   bool is_agreed(uint64_t number) const { return rank_ != 0 || forgotten_ > number; }
@@ -49,7 +52,10 @@ class Control {
     int32_t from = 0;
     uint64_t sent = 0;
     Call call;
-    char text[1000] = {};
+    char text[1000] = {};  // of an abort; in an answer, the ranks that are awaited
+
+    void write_ranks(const std::set<int>& ranks);
+    std::set<int> read_ranks() const;
   };
 
   struct Sending {
@@ -61,6 +67,7 @@ class Control {
   void send(const Message& message, int to);
   void send_to_all(const Message& message);
   bool take(const Message& message);
+  void ask(int rank);
   void compare_calls(int rank);
 
   Group& group_;
@@ -68,7 +75,8 @@ class Control {
   Message arriving_;
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::list<Sending> leaving_;  // a list: MPI keeps the addresses
-  std::vector<bool> has_answered_;
+  std::function<std::set<int>()> awaited_;
+  std::set<int> asked_, answered_;
   std::vector<std::optional<uint64_t>> departures_;
   std::optional<std::string> failure_;
   // On rank 0: what each rank has called and was not yet compared. Its own calls are kept until all have been.

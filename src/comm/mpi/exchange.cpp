@@ -8,12 +8,13 @@ namespace {
 
 constexpr int kReduce = 0, kGather = 1;  // phases
 
-// Long enough that a message's own cost does not count, short enough that chunks overlap in a message of a megabyte.
-constexpr std::size_t kChunkBytes = 128 * 1024;
+// The most that Open MPI sends over TCP without asking the receiver first is 64 KB with its header. What it asks for
+// comes back behind everything that the receiver is sending itself, so that links would stand still meanwhile.
+constexpr std::size_t kChunkBytes = 60 * 1024;
 // Chunks that a rank has under way to others. Few: more would only queue up in the network, where ranks that send to
 // the same one at the same time push each other's packets out.
-constexpr std::size_t kSendsUnderWay = 4;
-// Chunks that are expected from each other rank.
+constexpr std::size_t kSendsUnderWay = 8;
+// Chunks that are expected from each other rank, and that may be sent to one without knowing that it takes them.
 constexpr std::size_t kWindow = 4;
 
 class Exchange : public Collective {
@@ -25,7 +26,7 @@ class Exchange : public Collective {
         unit_(bytes_of(slices_.type)),
         reduces_(traffic.size() > 1 && call.kind != CallKind::all_gather),
         gathers_(traffic.size() > 1 && call.kind != CallKind::reduce_scatter),
-        chunk_(chunk_elements(traffic.size())),
+        chunk_(chunk_elements()),
         peers_(static_cast<std::size_t>(traffic.size())) {
     for (int r = 0; r < traffic.size(); ++r) most_chunks_ = std::max(most_chunks_, chunks(r));
   }
@@ -83,11 +84,16 @@ class Exchange : public Collective {
     }
   };
 
-  std::size_t chunk_elements(int ranks) const {
+  std::size_t chunk_elements() const {
+    const int ranks = traffic_.size();
     // With many ranks what is under way would take a lot of memory.
-    const std::size_t bytes =
+    const std::size_t most_bytes =
         std::max<std::size_t>(kChunkBytes * 8 / static_cast<std::size_t>(std::max(8, ranks)), 16 * 1024);
-    return bytes / unit_;
+    std::size_t longest = 1;
+    for (int r = 0; r < ranks; ++r) longest = std::max(longest, slices_.count(r));
+    // All alike, instead of a short one at the end, which would cost as much as the others.
+    const std::size_t pieces = (longest * unit_ + most_bytes - 1) / most_bytes;
+    return (longest + pieces - 1) / pieces;
   }
   std::size_t chunks(int rank) const { return (slices_.count(rank) + chunk_ - 1) / chunk_; }
   std::size_t elements(int rank, std::size_t chunk) const {
@@ -137,7 +143,8 @@ class Exchange : public Collective {
       add_up(finished_++);
       if (expected_ < chunks(me_)) expect_parts();
     }
-    while (sends_under_way_ < kSendsUnderWay && (send_sum() || send_part())) ++sends_under_way_;
+    // Parts first: what others wait for to add up. Sums that are ready meanwhile fill the link later on.
+    while (sends_under_way_ < kSendsUnderWay && (send_part() || send_sum())) ++sends_under_way_;
     if (!gathers_) return;
     for_each_peer([&](int from) {
       Peer& other = peer(from);
@@ -173,7 +180,8 @@ class Exchange : public Collective {
   void send(const Turn& turn, int phase, int slice) {
     const int to = (me_ + turn.distance) % traffic_.size();
     requests_.send(traffic_.group.collectives, tag(me_, to, phase), place(slice, turn.chunk),
-                   elements(slice, turn.chunk) * unit_, {to, false, phase, turn.chunk});
+                   elements(slice, turn.chunk) * unit_,
+                   {to, false, phase, turn.chunk, turn.chunk + kWindow < chunks(slice)});
   }
 
   void add_up(std::size_t chunk) {
@@ -208,48 +216,6 @@ class Exchange : public Collective {
   std::vector<std::size_t> arrived_;  // parts, of each chunk that is arriving
   std::vector<std::byte> staging_;
   std::set<std::pair<int, std::size_t>> left_;  // parts that left before an earlier one of the same slice
-};
-
-class SmallAllReduce : public Collective {
- public:
-  SmallAllReduce(Traffic& traffic, const Call& call, uint64_t number, Span inout)
-      : Collective(traffic, call, number),
-        inout_(inout),
-        parts_(inout.bytes() * static_cast<std::size_t>(traffic.size())) {}
-
-  void start() override {
-    const int me = traffic_.rank;
-    const std::size_t bytes = inout_.bytes();
-    if (bytes > 0) std::copy_n(static_cast<const std::byte*>(inout_.data), bytes, part(me));
-    for (int k = 1; k < traffic_.size(); ++k) {
-      const int from = (me + k) % traffic_.size();
-      requests_.receive(traffic_.group.collectives, tag(from, me, kReduce), part(from), bytes,
-                        {from, true, kReduce, 0});
-    }
-    for (int k = 1; k < traffic_.size(); ++k) {
-      const int to = (me + k) % traffic_.size();
-      requests_.send(traffic_.group.collectives, tag(me, to, kReduce), part(me), bytes, {to, false, kReduce, 0});
-    }
-  }
-
-  bool advance() override {
-    bool moved = !requests_.take_completed().empty();
-    if (!requests_.empty()) return moved;
-    if (inout_.count > 0) {
-      std::vector<const void*> sources;
-      sources.reserve(static_cast<std::size_t>(traffic_.size()));
-      for (int r = 0; r < traffic_.size(); ++r) sources.push_back(part(r));
-      sum_arrays(inout_.type, {inout_.data}, sources, inout_.count);
-    }
-    is_through_ = true;
-    return true;
-  }
-
- private:
-  std::byte* part(int rank) { return parts_.data() + inout_.bytes() * static_cast<std::size_t>(rank); }
-
-  Span inout_;
-  std::vector<std::byte> parts_;
 };
 
 class Broadcast : public Collective {
@@ -307,7 +273,7 @@ class Broadcast : public Collective {
       const std::size_t chunk = sent_++;
       ++sends_under_way_;
       requests_.send(traffic_.group.collectives, tag(traffic_.rank, next_, kGather), data_ + chunk * kChunkBytes,
-                     bytes(chunk), {next_, false, kGather, chunk});
+                     bytes(chunk), {next_, false, kGather, chunk, chunk + kWindow < chunks_});
     }
   }
 
@@ -323,10 +289,6 @@ class Broadcast : public Collective {
 
 std::unique_ptr<Collective> make_exchange(Traffic& traffic, const Call& call, uint64_t number, Slices slices) {
   return std::make_unique<Exchange>(traffic, call, number, std::move(slices));
-}
-
-std::unique_ptr<Collective> make_small_all_reduce(Traffic& traffic, const Call& call, uint64_t number, Span inout) {
-  return std::make_unique<SmallAllReduce>(traffic, call, number, inout);
 }
 
 std::unique_ptr<Collective> make_broadcast(Traffic& traffic, const Call& call, uint64_t number, Span inout) {

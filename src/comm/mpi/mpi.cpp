@@ -12,7 +12,7 @@ namespace tutti {
 namespace mpi {
 namespace {
 
-// Up to here every rank sends everything to all others: one start-up instead of two.
+// Up to here every rank gathers what all others bring: more bytes, fewer messages.
 constexpr std::size_t kSmallBytes = 4 * 1024;
 
 class MpiWork : public Work {

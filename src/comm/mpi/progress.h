@@ -56,7 +56,8 @@ class Progress {
   std::deque<std::shared_ptr<Collective>> queue_;  // in order; the first few are under way
   std::size_t started_ = 0;                        // of the queue
   std::string failure_;
-  uint64_t moves_ = 0;  // times that anything moved
+  uint64_t moves_ = 0;       // times that anything moved
+  uint64_t idle_looks_ = 0;  // times that nothing did
 
   bool stopping_ = false;
   std::condition_variable has_work_;

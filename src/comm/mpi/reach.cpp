@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/exit_note.h"
 #include "comm/mpi/mpi.h"
 #include "comm/mpi/session.h"
 #include "comm/nodes.h"
@@ -35,6 +36,7 @@ class Deadline {
     if (changed_.wait_for(lock, timeout, [this] { return is_met_; })) return;
     const std::string line = "tutti: " + text_ + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    write_exit_note(1);
     ::_exit(1);
   }
 

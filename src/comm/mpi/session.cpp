@@ -28,9 +28,8 @@ int tag_bits_of(MPI_Comm comm) {
 }
 
 /// Open MPI's TCP asks the receiver before it sends a message of more than 64 KB, and the answer queues up behind what
-/// the other way carries: over slow links half of their time went into that (docs/clusters.md). Every message that we
-/// send has a receiver waiting for it, so that none need be asked for. What a person has set stays; other kinds of MPI
-/// do not look at these.
+/// the other way carries. Collectives cut their messages shorter than that; those to parameter servers have a receiver
+/// waiting for them, so that none need be asked for. What a person has set stays; other kinds of MPI do not look at it.
 void send_without_asking() {
   ::setenv("OMPI_MCA_btl_tcp_eager_limit", "1048576", 0);
   ::setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "1048576", 0);

@@ -4,7 +4,8 @@ namespace tutti::mpi {
 
 void Requests::send(MPI_Comm comm, int tag, const void* data, std::size_t bytes, const Entry& entry) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, traffic_.group.process(entry.peer), tag, comm, &request),
+  const auto isend = entry.is_acknowledged ? MPI_Issend : MPI_Isend;
+  check(isend(data, static_cast<int>(bytes), MPI_BYTE, traffic_.group.process(entry.peer), tag, comm, &request),
         "MPI_Isend");
   ++traffic_.sent[static_cast<std::size_t>(entry.peer)];
   requests_.push_back(request);

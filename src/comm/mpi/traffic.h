@@ -14,10 +14,10 @@ struct Traffic {
   Control control;
   std::vector<uint64_t> sent, received;
 
-  Traffic(Group& group, int rank)
+  Traffic(Group& group, int rank, std::function<std::set<int>()> awaited)
       : group(group),
         rank(rank),
-        control(group, rank),
+        control(group, rank, std::move(awaited)),
         sent(static_cast<std::size_t>(group.size()), 0),
         received(static_cast<std::size_t>(group.size()), 0) {}
 
@@ -37,6 +37,7 @@ class Requests {
     bool is_receive = false;
     int phase = 0;
     std::size_t chunk = 0;
+    bool is_acknowledged = false;  // a send: completes only when the receiver has begun to take it
   };
 
   explicit Requests(Traffic& traffic) : traffic_(traffic) {}
