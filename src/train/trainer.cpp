@@ -33,6 +33,7 @@
 #include "train/rank_setup.h"
 #include "train/rank_times.h"
 #include "train/records.h"
+#include "train/run_report.h"
 #include "train/search_report.h"
 #include "train/stop_signal.h"
 
@@ -499,40 +500,15 @@ void Trainer::report_epoch(const RankTimes& times, double loss, int64_t samples)
   json mine = times.describe();
   mine["samples"] = samples;
   mine["loss_sum"] = loss;
-  const std::vector<json> ranks = gather(mine);
-  double loss_sum = 0;
-  int64_t all_samples = 0;
-  for (const json& rank : ranks) {
-    loss_sum += rank.at("loss_sum").get<double>();
-    all_samples += rank.at("samples").get<int64_t>();
-  }
-  const double train_s = largest(ranks, "train_s");
-  const double mean_loss = loss_sum / static_cast<double>(std::max<int64_t>(1, all_samples));
-  const int64_t epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
-  const double rate = static_cast<double>(all_samples) / std::max(train_s, 1e-9);
-  std::string line =
-      fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)", epoch,
-                  train_s, rate, mean_loss, largest(ranks, "comm_s"), largest(ranks, "comm_exposed_s"));
-  if (tested_) line += fmt::format(", test time {:.2f} s, {}", largest(ranks, "test_s"), test_headline(last_test_));
-  console_.line(line);
-  if (ranks.size() > 1)
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-      console_.line(
-          fmt::format("  rank {}: {} samples, training {:.2f} s, communication {:.2f} s ({:.2f} s exposed), data wait "
-                      "{:.2f} s, test {:.2f} s",
-                      rank, ranks[rank].at("samples").get<int64_t>(), ranks[rank].at("train_s").get<double>(),
-                      ranks[rank].at("comm_s").get<double>(), ranks[rank].at("comm_exposed_s").get<double>(),
-                      ranks[rank].at("data_wait_s").get<double>(), ranks[rank].at("test_s").get<double>()));
-  json record = {{"epoch", epoch},          {"step", progress_.step}, {"train_s", train_s}, {"data_per_s", rate},
-                 {"train_loss", mean_loss}, {"ranks", ranks},         {"step_s", step_s_}};
-  if (tested_) {
-    record.update(test_results(last_test_));
-    record["test_s"] = largest(ranks, "test_s");
-  }
-  if (nodes_.size() > 1) {
-    record["nodes"] = sum_up_by_node(nodes_, ranks);
-    for (const json& node : record["nodes"]) console_.line(node_line(node));
-  }
+  EpochResult result;
+  result.epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
+  result.step = progress_.step;
+  result.ranks = gather(mine);
+  result.test = tested_ ? &last_test_ : nullptr;
+  result.nodes = nodes_;
+  for (const std::string& line : epoch_lines(result)) console_.line(line);
+  json record = epoch_record(result);
+  record["step_s"] = step_s_;
   records_.add("epoch", std::move(record));
 }
 
@@ -556,12 +532,8 @@ void Trainer::finish() {
                   records_.path().string());
   if (!is_first_) return;
 
-  const double train_s = largest(ranks, "train_s");
-  const double steady_s = largest(ranks, "steady_s");
-  const auto per_second = [](int64_t samples, double seconds) {
-    return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0;
-  };
-  json summary = {{"model", options_.model},
+  json summary = summary_of_ranks(ranks, total_samples_, steady_samples_);
+  summary.update({{"model", options_.model},
                   {"data", options_.data.name},
                   {"ranks", comm_.size()},
                   {"strategy", options_.engine.strategy},
@@ -572,22 +544,10 @@ void Trainer::finish() {
                   {"precision", options_.precision},
                   {"steps", progress_.step},
                   {"epochs", progress_.epoch},
-                  {"samples", total_samples_},
-                  {"samples_per_s", per_second(total_samples_, train_s)},
-                  {"samples_per_s_steady", per_second(steady_samples_, steady_s)},
                   {"warm_up_steps", warm_up_steps_},
-                  {"train_s", train_s},
-                  {"comm_s", largest(ranks, "comm_s")},
-                  {"comm_exposed_s", largest(ranks, "comm_exposed_s")},
-                  {"data_wait_s", largest(ranks, "data_wait_s")},
-                  {"test_s", largest(ranks, "test_s")},
-                  {"weights_sha256", ranks[0].at("weights_sha256")},
-                  {"peak_rss_bytes", static_cast<int64_t>(largest(ranks, "peak_rss_bytes"))},
-                  {"optimizer_state_bytes", static_cast<int64_t>(largest(ranks, "optimizer_state_bytes"))},
-                  {"per_rank", ranks},
                   {"run_folder", run_folder_.string()},
                   {"config", config_},
-                  {"environment", describe_environment()}};
+                  {"environment", describe_environment()}});
   const json results = test_results(last_test_);
   for (const auto& [name, value] : results.items()) summary[name] = tested_ ? value : json();
   const fs::path weights = run_folder_ / "model.safetensors";
@@ -595,7 +555,7 @@ void Trainer::finish() {
   records_.add("summary", summary);
   if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, summary.dump(1) + "\n");
   std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,
-                                 train_s, per_second(total_samples_, train_s));
+                                 summary.at("train_s").get<double>(), summary.at("samples_per_s").get<double>());
   if (tested_) line += ", " + test_headline(last_test_);
   console_.line(line);
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
