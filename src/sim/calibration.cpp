@@ -45,14 +45,10 @@ std::vector<Knob> published_knobs() {
     knobs.push_back({"network.startup_s", "µs", 1e6, is_tcp ? 10e-6 : 2e-6, is_tcp ? 60e-6 : 15e-6, name,
                      [](Cluster& c) -> double& { return c.network.startup_s; }});
     knobs.push_back({"network.duplex", "", 1, 1, 2, name, [](Cluster& c) -> double& { return c.network.duplex; }});
-    if (!is_tcp) continue;
-    knobs.push_back({"network.connection_bytes_per_s", "GB/s", 1e-9, 1e8, 12.5e9, name,
-                     [](Cluster& c) -> double& { return c.network.connection_bytes_per_s; }});
-    if (name == "10gbe") continue;
-    knobs.push_back(
-        {"network.jitter", "%", 100, 1e-4, 1, name, [](Cluster& c) -> double& { return c.network.jitter; }});
-    knobs.push_back(
-        {"network.connections", "", 1, 1, 16, name, [](Cluster& c) -> double& { return c.network.connections; }});
+    // One TCP connection fills 10 Gbit/s, and not 100.
+    if (name == "100gbe")
+      knobs.push_back({"network.connection_bytes_per_s", "GB/s", 1e-9, 1e8, 12.5e9, name,
+                       [](Cluster& c) -> double& { return c.network.connection_bytes_per_s; }});
   }
   return knobs;
 }
@@ -69,11 +65,10 @@ Clusters unfitted_clusters() {
     cluster.network.bytes_per_s = name == "10gbe" ? 1.2e9 : name == "100gbe" ? 6e9 : 8e9;
     cluster.network.startup_s = name == "100gbib" ? 8e-6 : 25e-6;
     cluster.network.duplex = 1.5;
-    if (name != "100gbib") {
-      cluster.network.connection_bytes_per_s = name == "10gbe" ? 0.7e9 : 1.5e9;
-      cluster.network.connections = name == "10gbe" ? 16 : 2;
+    if (name == "100gbe") {
+      cluster.network.connection_bytes_per_s = 1.5e9;
+      cluster.network.connections = 2;  // NCCL's rings over sockets
     }
-    if (name == "100gbe") cluster.network.jitter = 0.03;
     Software& software = cluster.software;
     software.under_way = 1000;
     software.scheduled_cycle_s = 5e-3;

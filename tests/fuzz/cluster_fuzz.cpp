@@ -24,12 +24,21 @@ std::string fuzz_one(std::string_view input) {
 
 std::vector<std::string> seeds() {
   return {
-      "name: two\nnodes:\n  - {count: 2, devices: 4, device: {name: A, tflops: 10, memory_gb_per_s: 600}}\n"
-      "  - {count: 1, devices: 2, device: {name: B, tflops: 20, memory_gb_per_s: 900}}\n"
-      "inside: {gb_per_s: 10, startup_us: 5}\nnetwork: {gb_per_s: 1.2, startup_us: 30, duplex: 1.5}\n"
-      "collective: hierarchical\nsoftware: {negotiation_us: 100, slowdown: 0.1}\n",
-      "nodes: [{device: {tflops: 1, memory_gb_per_s: 1}}]\ninside: {gb_per_s: 1, connection_gb_per_s: 1, connections: "
-      "2, jitter: 0.1}\ncollective: tree\n",
+      R"(
+name: two
+nodes:
+  - {count: 2, devices: 4, device: {name: A, tflops: 10, memory_gb_per_s: 600}}
+  - {count: 1, devices: 2, device: {name: B, tflops: 20, memory_gb_per_s: 900}}
+inside: {gb_per_s: 10, startup_us: 5}
+network: {gb_per_s: 1.2, startup_us: 30, duplex: 1.5}
+collective: hierarchical
+software: {negotiation_us: 100, slowdown: 0.1}
+)",
+      R"(
+nodes: [{device: {tflops: 1, memory_gb_per_s: 1}}]
+inside: {gb_per_s: 1, connection_gb_per_s: 1, connections: 2, jitter: 0.1}
+collective: tree
+)",
       R"({"format": "tutti-links-1", "date": "today", "nodes": [{"host": "a", "ranks": [0, 1]}], "levels": [{"level":
       "node", "ranks": [0, 1], "operations": [{"operation": "all_reduce", "startup_s": 60e-6, "per_byte_s": 0.3e-9,
       "residual": 0, "samples": []}]}]})",

@@ -30,4 +30,4 @@ inline bool must_have_published() {
     ASSERT_FALSE(tutti::testing::must_have_published()) << "TUTTI_REQUIRE_DATA=1, but there are no published texts"; \
     GTEST_SKIP() << "no published texts; set TUTTI_PUBLISHED to the folder that contains " name;                     \
   }                                                                                                                  \
-  const std::string content = tutti::read_file(tutti::testing::published_folder() / name)
+  const std::string content = tutti::read_file(tutti::testing::published_folder() / (name))
