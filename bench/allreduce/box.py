@@ -23,7 +23,7 @@ LABELS = {"mpi": "Tutti", "openmpi": "Open MPI", "gloo": "gloo"}
 
 
 def contenders(args):
-    mpirun = ["mpirun", "-np", args.nodes, "--map-by", "node", "-x", "MASTER_ADDR=n0", "-x", "MASTER_PORT=29511"]
+    mpirun = [*(["chrt", "--rr", 1] if args.realtime else []), "mpirun", "-np", args.nodes, "--map-by", "node", "-x", "MASTER_ADDR=n0", "-x", "MASTER_PORT=29511"]
     found = {"mpi": [*mpirun, args.build / "allreduce_bench", "mpi", args.nodes, args.budget],
              "openmpi": [*mpirun, args.build / "mpi_allreduce", args.budget]}
     python = run.python_with_torch()
@@ -68,6 +68,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=0.3, help="seconds per program, size and round")
     parser.add_argument("--sizes", type=int, nargs="+", default=run.SIZES, help="bytes")
+    parser.add_argument("--realtime", action="store_true", help="run all programs with real-time priority: for machines with other things to do")
     parser.add_argument("--records", type=Path, default=ROOT / "runs/bench/allreduce-box.jsonl")
     args = parser.parse_args()
     args.name = f"allreduce{os.getpid()}"

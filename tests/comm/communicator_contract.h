@@ -503,6 +503,25 @@ TEST_P(CommunicatorContract, DifferentCallsFailOnEveryRankAndNameTheRank) {
   }
 }
 
+TEST_P(CommunicatorContract, ADifferentCallIsFoundAfterManyThatAgree) {
+  EXPECT_EQ(run(3,
+                [](Communicator& comm) {
+                  std::vector<float> data(900, 1.0f);
+                  const Span span{data.data(), data.size(), DataType::f32};
+                  for (int round = 0; round < 20; ++round) {
+                    comm.all_reduce_sum(span)->wait();
+                    comm.broadcast(span, round % 3);  // nobody waits for it
+                    comm.all_gather(span, {0, 900, 0});
+                    comm.reduce_scatter_sum(span, {0, 0, 900})->wait();
+                  }
+                  const std::string text = error_of([&] {
+                    (comm.rank() == 2 ? comm.barrier() : comm.all_reduce_sum({data.data(), 5, span.type}))->wait();
+                  });
+                  require_contains(text, "rank 2 calls barrier where rank 0 calls all_reduce of 5 f32");
+                }),
+            "");
+}
+
 TEST_P(CommunicatorContract, ImpossibleArgumentsAreAnErrorAtOnce) {
   EXPECT_EQ(run(2,
                 [](Communicator& comm) {

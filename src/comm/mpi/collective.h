@@ -35,6 +35,8 @@ class Collective : public Pending {
   virtual bool advance() = 0;
 
   bool is_through() const { return is_through_; }
+  /// Does it end on this rank only after every other rank has begun it?
+  virtual bool needs_all() const { return false; }
 
   std::set<int> awaited() const { return requests_.awaited(); }
   bool awaits_silent_rank() const { return requests_.awaits_silent_rank(); }

@@ -8,6 +8,12 @@
 #include <sstream>
 
 namespace tutti::mpi {
+namespace {
+
+// So long nobody needs to know what a rank calls.
+constexpr std::chrono::microseconds kQuietTime{200};
+
+}  // namespace
 
 void Control::Message::write_ranks(const std::set<int>& ranks) {
   std::string list;
@@ -28,8 +34,8 @@ Control::Control(Group& group, int rank, std::function<std::set<int>()> awaited)
       rank_(rank),
       awaited_(std::move(awaited)),
       departures_(static_cast<std::size_t>(group.size())),
-      calls_(static_cast<std::size_t>(group.size())),
-      compared_(static_cast<std::size_t>(group.size()), 0) {
+      told_(static_cast<std::size_t>(group.size())),
+      agreed_(static_cast<std::size_t>(group.size()), 0) {
   post_receive();
 }
 
@@ -53,19 +59,44 @@ Control::~Control() {
   }
 }
 
-void Control::announce(const Call& call) {
+void Control::announce(uint64_t number, const Call& call, bool may_wait) {
   if (group_.size() == 1) {
     ++forgotten_;
-    return;
+  } else if (rank_ == 0) {
+    own_calls_.push_back({call});
+    for (int r = 1; r < group_.size(); ++r) compare_calls(r);
+  } else if (may_wait) {
+    untold_.push_back({number, call, Clock::now()});
+  } else {
+    tell_all();
+    tell(number, call);
   }
+}
+
+void Control::complete(uint64_t number) {
+  if (group_.size() == 1) return;
   if (rank_ != 0) {
-    Message message;
-    message.call = call;
-    send(message, 0);
+    while (!untold_.empty() && untold_.front().number <= number) untold_.pop_front();
     return;
   }
-  calls_[0].push_back(call);
+  if (number >= forgotten_) own_calls_[number - forgotten_].is_complete = true;
   for (int r = 1; r < group_.size(); ++r) compare_calls(r);
+}
+
+void Control::tell_what_stalls() {
+  if (!untold_.empty() && Clock::now() - untold_.front().since > kQuietTime) tell_all();
+}
+
+void Control::tell_all() {
+  for (const Untold& untold : untold_) tell(untold.number, untold.call);
+  untold_.clear();
+}
+
+void Control::tell(uint64_t number, const Call& call) {
+  Message message;
+  message.number = number;
+  message.call = call;
+  send(message, 0);
 }
 
 void Control::abort(const std::string& text) {
@@ -77,10 +108,12 @@ void Control::abort(const std::string& text) {
 }
 
 void Control::leave(const std::vector<uint64_t>& sent) {
+  // Whoever hears from this rank before it hears from the one that failed must know why this one leaves.
+  if (failure_) abort(*failure_);
   Message message;
   message.kind = Message::kLeave;
   for (int r = 0; r < group_.size(); ++r) {
-    message.sent = sent[static_cast<std::size_t>(r)];
+    message.number = sent[static_cast<std::size_t>(r)];
     if (r != rank_) send(message, r);
   }
 }
@@ -148,14 +181,14 @@ bool Control::take(const Message& message) {
   const auto from = static_cast<std::size_t>(message.from);
   switch (message.kind) {
     case Message::kCall:
-      calls_[from].push_back(message.call);
+      told_[from].push_back({message.number, message.call});
       compare_calls(message.from);
       break;
     case Message::kAbort:
       if (!failure_) failure_ = std::string(message.text);
       break;
     case Message::kLeave:
-      departures_[from] = message.sent;
+      departures_[from] = message.number;
       break;
     case Message::kAsk: {
       Message answer;
@@ -174,20 +207,27 @@ bool Control::take(const Message& message) {
 
 void Control::compare_calls(int rank) {
   const auto r = static_cast<std::size_t>(rank);
-  while (!calls_[r].empty() && compared_[r] - forgotten_ < calls_[0].size()) {
-    const Call& own = calls_[0][compared_[r] - forgotten_];
-    if (!calls_[r].front().matches(own)) {
+  uint64_t& agreed = agreed_[r];
+  const auto is_called_here = [&](uint64_t number) { return number - forgotten_ < own_calls_.size(); };
+  for (; !told_[r].empty(); told_[r].pop_front()) {
+    const auto& [number, call] = told_[r].front();
+    if (number < agreed) continue;  // complete meanwhile
+    if (!is_called_here(number)) break;
+    const Call& own = own_calls_[number - forgotten_].call;
+    if (!call.matches(own)) {
       abort(fmt::format("rank {} calls {} where rank 0 calls {}. All ranks must make the same calls in the same order.",
-                        rank, calls_[r].front().describe(), own.describe()));
+                        rank, call.describe(), own.describe()));
       return;
     }
-    calls_[r].pop_front();
-    ++compared_[r];
+    agreed = number + 1;  // and with it those before, which it has told, or knows to be complete
   }
-  while (forgotten_ < *std::min_element(compared_.begin() + 1, compared_.end())) {
-    calls_[0].pop_front();
-    ++forgotten_;
-  }
+  while (is_called_here(agreed) && own_calls_[agreed - forgotten_].is_complete) ++agreed;
+  forget_agreed();
+}
+
+void Control::forget_agreed() {
+  for (const uint64_t all = *std::min_element(agreed_.begin() + 1, agreed_.end()); forgotten_ < all; ++forgotten_)
+    own_calls_.pop_front();
 }
 
 }  // namespace tutti::mpi

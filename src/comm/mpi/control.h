@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/clock.h"
 #include "comm/call.h"
 #include "comm/mpi/session.h"
 
@@ -21,8 +22,13 @@ class Control {
   ~Control();
   Control(const Control&) = delete;
 
-  /// Before the n-th collective of this rank.
-  void announce(const Call& call);
+  /// Before the n-th collective of this rank. `may_wait`: no need to tell unless it stalls, since when it is complete
+  /// all ranks are known to have called it.
+  void announce(uint64_t number, const Call& call, bool may_wait);
+  /// The n-th, announced as one that may wait, is complete.
+  void complete(uint64_t number);
+  /// Tells what has waited for a while.
+  void tell_what_stalls();
   /// To everybody. `text` is what every rank will report.
   void abort(const std::string& text);
   /// To everybody, as the last thing; `sent[r]`: how many messages rank r was sent in all.
@@ -50,7 +56,7 @@ class Control {
   struct Message {
     enum Kind : int32_t { kCall, kAbort, kLeave, kAsk, kAnswer } kind = kCall;
     int32_t from = 0;
-    uint64_t sent = 0;
+    uint64_t number = 0;  // of a call; of messages sent before leaving
     Call call;
     char text[1000] = {};  // of an abort; in an answer, the ranks that are awaited
 
@@ -63,6 +69,23 @@ class Control {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
+  struct Untold {
+    uint64_t number;
+    Call call;
+    Clock::time_point since;
+  };
+  struct OwnCall {
+    Call call;
+    bool is_complete = false;  // so all have called it
+  };
+  struct NumberedCall {
+    uint64_t number;
+    Call call;
+  };
+
+  void tell(uint64_t number, const Call& call);
+  void tell_all();
+  void forget_agreed();
   void post_receive();
   void send(const Message& message, int to);
   void send_to_all(const Message& message);
@@ -79,10 +102,13 @@ class Control {
   std::set<int> asked_, answered_;
   std::vector<std::optional<uint64_t>> departures_;
   std::optional<std::string> failure_;
-  // On rank 0: what each rank has called and was not yet compared. Its own calls are kept until all have been.
-  std::vector<std::deque<Call>> calls_;
-  std::vector<uint64_t> compared_;
-  uint64_t forgotten_ = 0;  // own calls that were compared with all and dropped
+  std::deque<Untold> untold_;
+  // On rank 0: its own calls from number `forgotten_` on, those that others have told and that were not yet compared,
+  // and up to which number each rank's are known to be the same.
+  std::deque<OwnCall> own_calls_;
+  std::vector<std::deque<NumberedCall>> told_;
+  std::vector<uint64_t> agreed_;
+  uint64_t forgotten_ = 0;
 };
 
 }  // namespace tutti::mpi

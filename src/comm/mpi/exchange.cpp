@@ -31,6 +31,8 @@ class Exchange : public Collective {
     for (int r = 0; r < traffic.size(); ++r) most_chunks_ = std::max(most_chunks_, chunks(r));
   }
 
+  bool needs_all() const override { return reduces_ && slices_.count(me_) > 0; }
+
   void start() override {
     const std::size_t own = chunks(me_);
     if (reduces_) {

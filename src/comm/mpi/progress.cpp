@@ -78,12 +78,13 @@ Progress::~Progress() {
 
 std::shared_ptr<Pending> Progress::start(const Call& call, const MakeCollective& make) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::shared_ptr<Collective> collective = make(collectives_++);
+  const uint64_t number = started_ever_++;
+  std::shared_ptr<Collective> collective = make(number);
   if (!failure_.empty()) {
     collective->fail(failure_);
     return collective;
   }
-  traffic_.control.announce(call);
+  traffic_.control.announce(number, call, collective->needs_all());
   queue_.push_back(collective);
   start_queued();
   wake_thread();
@@ -120,13 +121,18 @@ bool Progress::advance() {
     if (!queue_[i]->is_through()) moved |= queue_[i]->advance();
   // In order: a barrier says that what came before it is complete.
   while (!queue_.empty() && queue_.front()->is_through()) {
+    if (queue_.front()->needs_all()) traffic_.control.complete(completed_);
+    ++completed_;
     queue_.front()->succeed();
     queue_.pop_front();
     --started_;
   }
   if (!messages_.empty()) moved |= messages_.advance();
   // Every look at MPI takes time, and here is rarely any news; a caller in a hurry finds its data sooner.
-  if (!moved && ++idle_looks_ % kIdleLooks == 0) moved |= traffic_.control.advance();
+  if (!moved && ++idle_looks_ % kIdleLooks == 0) {
+    traffic_.control.tell_what_stalls();
+    moved |= traffic_.control.advance();
+  }
   if (traffic_.control.failure()) {
     fail_all(*traffic_.control.failure());
   } else {

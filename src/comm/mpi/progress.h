@@ -52,7 +52,7 @@ class Progress {
   std::mutex mutex_;  // everything below, and MPI as far as this group goes
   Traffic traffic_;
   Messages messages_;
-  uint64_t collectives_ = 0;
+  uint64_t started_ever_ = 0, completed_ = 0;      // collectives
   std::deque<std::shared_ptr<Collective>> queue_;  // in order; the first few are under way
   std::size_t started_ = 0;                        // of the queue
   std::string failure_;

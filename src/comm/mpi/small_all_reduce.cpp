@@ -16,6 +16,8 @@ class SmallAllReduce : public Collective {
         inout_(inout),
         parts_(inout.bytes() * static_cast<std::size_t>(traffic.size())) {}
 
+  bool needs_all() const override { return true; }
+
   void start() override {
     if (inout_.bytes() > 0)
       std::copy_n(static_cast<const std::byte*>(inout_.data), inout_.bytes(), part(traffic_.rank));
