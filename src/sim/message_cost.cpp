@@ -137,7 +137,11 @@ std::vector<Stage> measured_stages(const Transfer& transfer, const Links& links,
                                                      : links.all_reduce.interpolated(bytes) / 2;
       break;
     case Operation::push_pull:
-      stage.seconds = links.push_pull.per_byte_s * static_cast<double>(bytes);
+      // As the longest message that was timed: what short ones save, several under way at once do not.
+      stage.seconds = links.push_pull.is_measured() ? links.push_pull.samples.back().seconds /
+                                                          static_cast<double>(links.push_pull.samples.back().bytes)
+                                                    : links.push_pull.per_byte_s;
+      stage.seconds *= static_cast<double>(bytes);
       stage.delay_s = std::max(0.0, links.push_pull.interpolated(bytes) - stage.seconds);
       break;
   }

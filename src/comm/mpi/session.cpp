@@ -31,10 +31,12 @@ int tag_bits_of(MPI_Comm comm) {
 /// the other way carries. Collectives cut their messages shorter than that; those to parameter servers have a receiver
 /// waiting for them, so that none need be asked for. What a person has set stays; other kinds of MPI do not look at it.
 void send_without_asking() {
-  ::setenv("OMPI_MCA_btl_tcp_eager_limit", "1048576", 0);
-  ::setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "1048576", 0);
-  ::setenv("OMPI_MCA_btl_tcp_max_send_size", "2097152", 0);
-  ::setenv("OMPI_MCA_btl_tcp_free_list_inc", "4", 0);  // buffers of that size at a time, instead of 32
+  const std::string most = std::to_string((4 << 20) + (64 << 10));  // a partition of the usual size, and its header
+  for (const char* limit : {"eager_limit", "rndv_eager_limit", "max_send_size"})
+    ::setenv((std::string("OMPI_MCA_btl_tcp_") + limit).c_str(), most.c_str(), 0);
+  // Buffers of that size are made two at a time, instead of 32.
+  for (const char* count : {"free_list_num", "free_list_inc"})
+    ::setenv((std::string("OMPI_MCA_btl_tcp_") + count).c_str(), "2", 0);
 }
 
 }  // namespace
