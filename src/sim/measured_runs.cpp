@@ -68,9 +68,28 @@ json group_key(const Run& run, const std::string& network) {
 /// Which run speaks for its group: the profile of `auto` is of more steps; without transfers beside it `bsp`'s is best.
 int rank_of(const std::string& strategy) { return strategy == "auto" ? 0 : strategy == "bsp" ? 1 : 2; }
 
+/// Forward, backward and the rest of a step without transfers.
+double alone_s(const Profile& profile) {
+  return profile.rest_s + profile.forward_s + profile.backward_s + profile.update_s;
+}
+
+/// The same profile as if everything took `factor` times as long.
+Profile stretched(Profile profile, double factor) {
+  for (GradientProfile& gradient : profile.gradients) {
+    gradient.ready_s *= factor;
+    gradient.needed_s *= factor;
+  }
+  profile.forward_s *= factor;
+  profile.backward_s *= factor;
+  profile.update_s *= factor;
+  profile.rest_s *= factor;
+  return profile;
+}
+
 struct GroupReader {
   RunGroup group;
   int profile_rank = 9;
+  std::vector<double> alone;  // of every run's own profile
   std::map<std::string, std::pair<Plan, std::vector<double>>> by_strategy;
 
   void add(const Run& run) {
@@ -86,6 +105,7 @@ struct GroupReader {
       profile_rank = rank_of(strategy);
       group.profile = run.plan.at("profile").get<Profile>();
     }
+    alone.push_back(alone_s(run.plan.at("profile").get<Profile>()));
     if (run.plan.contains("links")) {
       const Links links = run.plan.at("links");
       if (strategy == "auto" || !group.links.all_reduce.is_measured()) {
@@ -102,6 +122,8 @@ struct GroupReader {
 
   RunGroup result() const {
     RunGroup complete = group;
+    // Every run has measured how long it computes: one alone may have had a bad moment.
+    complete.profile = stretched(group.profile, median(alone) / alone_s(group.profile));
     for (const auto& [strategy, measured] : by_strategy)
       complete.runs.push_back(
           {strategy, measured.first, median(measured.second), static_cast<int>(measured.second.size())});
