@@ -21,7 +21,9 @@ std::vector<StrategyOptions> sized(const Strategy& strategy, int64_t all_bytes, 
     options.bucket_bytes = bytes;
     options.first_bucket_bytes = std::max(kSmallest, bytes / 4);
     options.partition_bytes = bytes;
-    options.credit_bytes = 4 * bytes;
+    // Servers work side by side; an all-reduce has the links for itself, and what is under way only delays what is
+    // urgent.
+    options.credit_bytes = strategy.uses_servers ? 4 * bytes : bytes;
     list.push_back(options);
     if (bytes == kSmallest) break;
   }
