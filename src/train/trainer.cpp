@@ -389,8 +389,8 @@ void Trainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
 void Trainer::follow_plan() {
   const StrategySearch* const search = engine_->search();
   if (decisions_ > 0 && search == nullptr && is_searched_) {
-    console_.line(fmt::format("step {}: steps take much longer or shorter than when {} was chosen: looking again",
-                              progress_.step, engine_->plan().strategy));
+    console_.line(fmt::format(
+        "step {}: steps take much longer or shorter than when the strategy was chosen: looking again", progress_.step));
     is_searched_ = false;
   }
   if (engine_->decisions() == decisions_) return;
