@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
+#include "base/median.h"
+
 namespace tutti {
-namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-}  // namespace
-
 StepProfiler::StepProfiler(const FlatSpace& space, DeviceLink& link) : space_(space), link_(link) {}
 
 void StepProfiler::begin_forward() {
@@ -66,7 +57,7 @@ Profile StepProfiler::result() {
       const double value = seconds_of_step(steps_[i]);
       if (value >= 0) seconds.push_back(value);
     }
-    return median(seconds);
+    return upper_median(seconds);
   };
   const auto since = [&](std::size_t from, std::ptrdiff_t to) {
     return to < 0 ? -1.0 : link_.seconds_between(from, static_cast<std::size_t>(to));

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/median.h"
 #include "base/names.h"
 
 namespace tutti {
@@ -122,12 +123,6 @@ std::string blame(const std::vector<RankBreakdown>& ranks) {
   return fmt::format(
       "most of the exposed time is waiting for rank {}, which comes late though it does not compute slower{}.", worst,
       rank.data_wait_s > 0.1 * rank.step_s ? ": it waits for data, try more --workers" : "");
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
@@ -246,7 +241,8 @@ std::string explain(const std::vector<json>& records) {
         milliseconds(breakdown.startup_s));
   if (config.value("device_used", "cpu").rfind("cuda", 0) == 0)
     text += "On a GPU these are times of the host and of the communication thread, not of kernels.\n";
-  if (!step_s.empty()) text += fmt::format("Median step of the whole run: {:.3f} ms.\n", milliseconds(median(step_s)));
+  if (!step_s.empty())
+    text += fmt::format("Median step of the whole run: {:.3f} ms.\n", milliseconds(upper_median(step_s)));
   const std::string advised = advice(breakdown, config.value("wire", "fp32"));
   if (!advised.empty()) text += "Advice: " + advised + "\n";
   return text;

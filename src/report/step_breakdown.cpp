@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/median.h"
+
 namespace tutti {
 namespace {
 
@@ -57,12 +59,6 @@ Interval skew_of(const TraceEvent& transfer, const Arrivals& arrivals) {
   return {transfer.issued_ns, std::clamp(all_there, transfer.issued_ns, std::max(transfer.issued_ns, transfer.end_ns))};
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// An all_reduce or push_pull counts whole, the halves of an all_reduce half each.
 double share_of_startup(Operation operation) {
   return operation == Operation::reduce_scatter || operation == Operation::all_gather ? 0.5 : 1;
@@ -83,7 +79,7 @@ void find_startup(const std::vector<RankTrace>& ranks, const Plan& plan, const s
   for (const auto& [index, samples] : times) {
     const Transfer& transfer = plan.transfers[static_cast<std::size_t>(index)];
     if (transfer.elements() * static_cast<int64_t>(sizeof(float)) > kSmallBytes) continue;
-    const double startup_s = median(samples) / share_of_startup(transfer.operation);
+    const double startup_s = upper_median(samples) / share_of_startup(transfer.operation);
     if (result.startup_from.empty() || startup_s < result.startup_s) result.startup_s = startup_s;
     result.startup_from = "smallest";
   }

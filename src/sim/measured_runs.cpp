@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "sim/own_engine.h"
 
 namespace tutti {
@@ -14,12 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// The records of one run: the last of each kind, and all its steps.
 struct Run {
@@ -117,16 +112,17 @@ struct GroupReader {
     }
     auto& [plan, seconds] = by_strategy[strategy];
     plan = run.plan.at("plan").get<Plan>();
-    seconds.push_back(median({run.step_s.begin() + static_cast<std::ptrdiff_t>(warm_up), run.step_s.end()}));
+    seconds.push_back(upper_median({run.step_s.begin() + static_cast<std::ptrdiff_t>(warm_up), run.step_s.end()}));
   }
 
   RunGroup result() const {
     RunGroup complete = group;
     // Every run has measured how long it computes: one alone may have had a bad moment.
-    complete.profile = stretched(group.profile, median(alone) / alone_s(group.profile));
+    if (alone_s(group.profile) > 0)
+      complete.profile = stretched(group.profile, upper_median(alone) / alone_s(group.profile));
     for (const auto& [strategy, measured] : by_strategy)
       complete.runs.push_back(
-          {strategy, measured.first, median(measured.second), static_cast<int>(measured.second.size())});
+          {strategy, measured.first, upper_median(measured.second), static_cast<int>(measured.second.size())});
     return complete;
   }
 };
