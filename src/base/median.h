@@ -13,4 +13,12 @@ inline double upper_median(std::vector<double> values) {
   return *middle;
 }
 
+/// The smaller one: for few times that may have been disturbed, which only makes them longer.
+inline double lower_median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace tutti

@@ -12,7 +12,7 @@
 namespace tutti {
 namespace {
 
-constexpr int kAutoProfileSteps = 6;  // a profile that is worth simulating on
+constexpr int kAutoProfileSteps = 12;  // a profile that is worth simulating on
 
 int64_t steps_in(double seconds, double step_s, int64_t least, int64_t most) {
   return std::clamp(static_cast<int64_t>(seconds / std::max(step_s, 1e-6)), least, most);
@@ -21,7 +21,7 @@ int64_t steps_in(double seconds, double step_s, int64_t least, int64_t most) {
 }  // namespace
 
 int Engine::profile_steps() const {
-  return is_auto() ? std::max(kAutoProfileSteps, options_.profile_steps) : options_.profile_steps;
+  return is_auto() && comm_.size() > 1 ? std::max(kAutoProfileSteps, options_.profile_steps) : options_.profile_steps;
 }
 
 void Engine::measure_links() {

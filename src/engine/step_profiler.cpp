@@ -50,14 +50,14 @@ Profile StepProfiler::result() {
   steps_.erase(std::remove_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.complete; }),
                steps_.end());
   if (steps_.empty()) return space_.unmeasured_profile();
-  const std::size_t first = steps_.size() > 1 ? 1 : 0;
+  const std::size_t first = steps_.size() > 1 ? std::max<std::size_t>(1, steps_.size() / 3) : 0;
   const auto median_over_steps = [&](auto seconds_of_step) {
     std::vector<double> seconds;
     for (std::size_t i = first; i < steps_.size(); ++i) {
       const double value = seconds_of_step(steps_[i]);
       if (value >= 0) seconds.push_back(value);
     }
-    return upper_median(seconds);
+    return lower_median(seconds);
   };
   const auto since = [&](std::size_t from, std::ptrdiff_t to) {
     return to < 0 ? -1.0 : link_.seconds_between(from, static_cast<std::size_t>(to));

@@ -27,8 +27,8 @@ class StepProfiler {
   void end_step(double waited_s, double update_s);
 
   int steps() const { return static_cast<int>(steps_.size()); }
-  /// Medians over the steps seen, the first one left out (it warms caches up) if there are others. Gradients are in the
-  /// order in which they became ready; parameters that got none come last. Without any complete step: all times 0.
+  /// Medians over the steps seen, the first third left out (it warms caches up). Gradients are in the order in which
+  /// they became ready; parameters that got none come last. Without any complete step: all times 0.
   Profile result();
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
+
 namespace tutti {
 namespace {
 
@@ -11,12 +13,7 @@ constexpr double kEqual = 0.01;
 
 }  // namespace
 
-double SearchCandidate::step_s() const {
-  if (measured_s.empty()) return 0;
-  std::vector<double> sorted = measured_s;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[(sorted.size() - 1) / 2];
-}
+double SearchCandidate::step_s() const { return lower_median(measured_s); }
 
 StrategySearch::StrategySearch(std::vector<SearchCandidate> candidates, const SearchOptions& options)
     : candidates_(std::move(candidates)), options_(options), in_window_(-options.settling_steps) {}

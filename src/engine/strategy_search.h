@@ -25,8 +25,8 @@ struct SearchOptions {
   int64_t settling_steps = 2;  // after a change of plan, before steps count
   int64_t window_steps = 5;
   int64_t watch_steps = 100;  // of a window once the search is over
-  int rounds = 3;
-  double drops = 0.3;    // slower than the best by more than this after one round, half of it after two: tried no more
+  int rounds = 6;
+  double drops = 0.3;  // slower than the best by more than this after one round, half of it after two, …: tried no more
   double drifts = 0.25;  // steps differ by more than this from what they took when the plan was chosen
 };
 
