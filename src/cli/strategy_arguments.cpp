@@ -15,7 +15,8 @@ void StrategyArguments::add_to(CLI::App& command, const std::string& group, bool
   add("--fusion-mb", fusion_mb, "fusion: largest message in MiB");
   add("--fusion-cycle-ms", fusion_cycle_ms, "fusion: milliseconds between messages");
   add("--partition-mb", partition_mb, "bytescheduler, …-ps: largest message in MiB; 0: search it, and the credit");
-  add("--credit-mb", credit_mb, "bytescheduler, …-ps: MiB under way before the most urgent must wait");
+  add("--credit-mb", credit_mb,
+      "bytescheduler, …-ps: MiB under way before the most urgent must wait; 0: a partition, with servers four");
   command
       .add_option("--servers", servers, "…-ps: parameter servers, processes beside the ranks; 0: a thread in each rank")
       ->capture_default_str()

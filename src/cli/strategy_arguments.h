@@ -15,7 +15,7 @@ struct StrategyArguments {
   double fusion_mb = 128;
   double fusion_cycle_ms = 1;
   double partition_mb = 4;
-  double credit_mb = 16;
+  double credit_mb = 0;
   int servers = 0;
 
   void add_to(CLI::App& command, const std::string& group, bool offers_auto = false);

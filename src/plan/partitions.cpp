@@ -20,6 +20,11 @@ std::vector<Transfer> cut(const Transfer& transfer, int64_t bytes) {
   return parts;
 }
 
+int partitions_under_way(int64_t credit_bytes, int64_t partition_bytes) {
+  if (credit_bytes <= 0) return kUsuallyUnderWay;
+  return static_cast<int>(std::clamp<int64_t>(credit_bytes / partition_bytes, 2, 64));
+}
+
 void place_on_servers(Plan& plan, int servers) {
   std::vector<std::size_t> by_size(plan.transfers.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});

@@ -15,8 +15,10 @@ struct StrategyOptions {
   int64_t fusion_bytes = 128 << 20;      // `fusion`: most bytes in one message
   double fusion_cycle_s = 1e-3;          // `fusion`: how often what is ready is sent
   int64_t partition_bytes = 4 << 20;     // `bytescheduler`, `…-ps`: longest message; 0: search, with the credit
-  int64_t credit_bytes = 16 << 20;       // `bytescheduler`: bytes under way before the most urgent one must wait
-  int servers = 0;                       // parameter servers; 0: one beside each rank
+  /// `bytescheduler`, `…-ps`: bytes under way before the most urgent one must wait. 0: one partition of all-reduces,
+  /// which run one after the other, so that more would only hold up what is urgent; four through servers.
+  int64_t credit_bytes = 0;
+  int servers = 0;  // parameter servers; 0: one beside each rank
 };
 
 /// A strategy is a pure function from what was measured to a Plan: no threads, no tensors.

@@ -23,7 +23,7 @@ const json& usual_options() {
                                {"bucket_bytes", 26214400},
                                {"first_bucket_bytes", 1048576},
                                {"partition_bytes", 4194304},
-                               {"credit_bytes", 16777216},
+                               {"credit_bytes", 0},
                                {"fusion_bytes", 134217728},
                                {"fusion_cycle_s", 0.001},
                                {"ranks_per_node", 1},

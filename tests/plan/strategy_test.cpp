@@ -101,6 +101,19 @@ TEST(ByteScheduler, PutsTheNextForwardsFirstLayersFirst) {
   EXPECT_EQ(transfer_names(plan), (Names{"p2", "p0", "p1[1/2]", "p1[2/2]"}));
 }
 
+TEST(ByteScheduler, UsuallyKeepsOnePartitionUnderWayAndFourThroughServers) {
+  Links links;
+  links.all_reduce.per_byte_s = links.push_pull.per_byte_s = 1e-6;
+  StrategyOptions options, one;
+  options.partition_bytes = one.partition_bytes = 2048;
+  one.credit_bytes = 2048;
+  const Profile profile = profile_of({512, 1024, 512});
+  EXPECT_EQ(make_bytescheduler_plan(profile, links, 2, options).transfers,
+            make_bytescheduler_plan(profile, links, 2, one).transfers);
+  EXPECT_EQ(make_bytescheduler_ps_plan(profile, links, 2, options).under_way, 4);
+  EXPECT_EQ(make_wfbp_ps_plan(profile, links, 2, options).under_way, 4);
+}
+
 TEST(ByteScheduler, WithCreditCommitsToWhatIsReady) {
   Links links;
   links.all_reduce.per_byte_s = 1e-6;

@@ -66,7 +66,7 @@ Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int s
       const int64_t bytes = best->transfer.elements() * static_cast<int64_t>(sizeof(float));
       best->is_issued = true;
       plan.transfers.push_back(best->transfer);
-      link_free = std::max(now, link_free) + cost.seconds(bytes);
+      link_free = std::max(now, link_free) + cost.interpolated(bytes);
       under_way.push_back({link_free, bytes});
       credit -= bytes;
       continue;
@@ -79,15 +79,17 @@ Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int s
   }
   if (servers > 0) {
     place_on_servers(plan, servers);
-    plan.under_way = static_cast<int>(std::clamp<int64_t>(credit_bytes / partition_bytes, 2, 64));
+    plan.under_way = partitions_under_way(credit_bytes, partition_bytes);
   }
   return plan;
 }
 
 Plan best_plan(const Profile& profile, const Links& links, int ranks, int servers, const StrategyOptions& options) {
-  const int64_t credit = std::max<int64_t>(1, options.credit_bytes);
-  if (options.partition_bytes > 0)
-    return scheduled_plan(profile, links, ranks, servers, options.partition_bytes, credit);
+  if (options.partition_bytes > 0) {
+    const int64_t usual = options.partition_bytes * (servers > 0 ? kUsuallyUnderWay : 1);
+    return scheduled_plan(profile, links, ranks, servers, options.partition_bytes,
+                          options.credit_bytes > 0 ? options.credit_bytes : usual);
+  }
   // Search: the partition and credit under which the model predicts the shortest step; on a tie the larger partition.
   Plan best;
   double best_s = std::numeric_limits<double>::infinity();

@@ -15,7 +15,7 @@ Plan through_servers(Plan plan, const StrategyOptions& options) {
     for (const Transfer& part : cut(transfer, partition)) partitions.push_back(part);
   plan.transfers = std::move(partitions);
   place_on_servers(plan, options.servers > 0 ? options.servers : plan.ranks);
-  plan.under_way = static_cast<int>(std::clamp<int64_t>(options.credit_bytes / partition, 2, 64));
+  plan.under_way = partitions_under_way(options.credit_bytes, partition);
   return plan;
 }
 
