@@ -7,18 +7,19 @@
 namespace tutti {
 
 CommThread::CommThread(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire,
-                       IssueLog& log, std::function<void(std::size_t)> transfer_done, std::chrono::milliseconds timeout,
-                       Trace* trace)
+                       IssueLog& log, Update update, std::chrono::milliseconds timeout, Trace* trace)
     : plan_(plan),
       comm_(comm),
       servers_(servers),
       link_(link),
       wire_(wire),
       log_(log),
-      transfer_done_(std::move(transfer_done)),
+      update_(std::move(update)),
       timeout_(timeout),
       trace_(trace),
-      cursor_(plan) {
+      cursor_(plan),
+      // A GPU only queues them: the fewer, the better.
+      pending_(plan, link.any_thread_may_update() ? PendingUpdates::kPiece : plan.elements) {
   for (const Transfer& transfer : plan.transfers) {
     std::size_t first = plan.slots.size(), last = 0;
     for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
@@ -47,7 +48,7 @@ void CommThread::begin_step(int64_t step) {
   cursor_.begin_step();
   step_ = step;
   busy_s_ = 0;
-  early_.clear();
+  pending_.clear();
   step_complete_ = plan_.transfers.empty();
   if (servers_ != nullptr && plan_.servers > 0) servers_->begin_step();
   if (trace_ == nullptr) return;
@@ -79,18 +80,28 @@ void CommThread::backward_done() {
 template <typename Condition>
 double CommThread::wait(Condition condition) {
   std::unique_lock<std::mutex> lock(mutex_);
+  TraceBuffer* const traced = trace_ != nullptr ? trace_->compute() : nullptr;
   const auto is_over = [&] { return error_ != nullptr || condition(); };
-  if (is_over()) return 0;
-  const auto start = Clock::now();
-  if (!progressed_.wait_for(lock, timeout_, is_over)) {
-    const std::string where = context(current_ >= 0 ? static_cast<std::size_t>(current_) : 0);
-    abort("no progress");
-    error_ =
-        std::make_exception_ptr(CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the "
-                                           "last line of each rank, or raise --comm-timeout.",
-                                           where, std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()));
+  const auto can_help = [&] { return link_.any_thread_may_update() && may_update(); };
+  double waited_s = 0;
+  while (!is_over()) {
+    if (can_help()) {
+      update_next(traced, lock);
+      continue;
+    }
+    const TraceSpan span(traced, TraceKind::comm_wait);
+    const auto start = Clock::now();
+    if (!progressed_.wait_for(lock, timeout_, [&] { return is_over() || can_help(); })) {
+      const std::string where = context(current_ >= 0 ? static_cast<std::size_t>(current_) : 0);
+      abort("no progress");
+      error_ = std::make_exception_ptr(
+          CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the "
+                     "last line of each rank, or raise --comm-timeout.",
+                     where, std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()));
+    }
+    waited_s += seconds_since(start);
   }
-  return seconds_since(start);
+  return waited_s;
 }
 
 double CommThread::wait_for_step() {
@@ -119,18 +130,21 @@ void CommThread::run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     std::optional<std::size_t> next;
+    bool updates = false;
     const auto has_work = [&] {
       if (step_complete_ || error_) return false;
-      if (cursor_.is_backward_done() && !early_.empty()) return true;
-      if (must_complete()) return true;
+      // On a GPU updates are only queued. On a processor they take time: what is still to be carried goes first.
+      updates = may_update() && !link_.any_thread_may_update();
+      if (updates || must_complete()) return true;
       next = cursor_.start_next();
-      return next.has_value();
+      updates = !next && may_update();
+      return next || updates;
     };
     changed_.wait(lock, [&] { return stopping_ || has_work(); });
     if (stopping_) return;
-    if (cursor_.is_backward_done() && !early_.empty()) {
-      for (const std::size_t transfer : std::exchange(early_, {})) finish_transfer(transfer, lock);
-      if (!next) continue;
+    if (updates) {
+      update_next(recording(), lock);
+      continue;
     }
     const bool starts = next.has_value();
     if (starts) {
@@ -161,24 +175,26 @@ void CommThread::run() {
     if (starts) continue;
     under_way_.pop_front();
     if (under_way_.empty()) busy_s_ += seconds_since(busy_since_);
-    if (cursor_.is_backward_done())
-      finish_transfer(index, lock);
-    else
-      early_.push_back(index);
+    pending_.add(index);
+    progressed_.notify_all();
   }
 }
 
-void CommThread::finish_transfer(std::size_t index, std::unique_lock<std::mutex>& lock) {
+void CommThread::update_next(TraceBuffer* recording, std::unique_lock<std::mutex>& lock) {
+  const UpdatePiece piece = link_.any_thread_may_update() ? pending_.take_most_urgent() : pending_.take_oldest();
   lock.unlock();
-  const std::exception_ptr error = guarded(index, [&] {
-    transfer_done_(index);
+  const std::exception_ptr error = guarded(piece.transfer, [&] {
+    update_(piece, recording);
     link_.leave_for_join();
   });
   lock.lock();
   if (!error_) error_ = error;
-  cursor_.transfer_done(index);
-  if (recording() != nullptr) transfer_done_ns_[index] = trace_now();
-  step_complete_ = cursor_.is_step_synchronized();
+  if (pending_.done(piece)) {
+    cursor_.transfer_done(piece.transfer);
+    if (!transfer_done_ns_.empty()) transfer_done_ns_[piece.transfer] = trace_now();
+    step_complete_ = cursor_.is_step_synchronized();
+    changed_.notify_one();  // an all_gather may wait for it
+  }
   progressed_.notify_all();
 }
 

@@ -18,6 +18,7 @@
 #include "engine/device_link.h"
 #include "engine/issue_log.h"
 #include "engine/wire.h"
+#include "plan/pending_updates.h"
 #include "plan/plan_cursor.h"
 
 namespace tutti {
@@ -28,12 +29,12 @@ namespace tutti {
 /// free for others. Borrows everything it is given.
 class CommThread {
  public:
-  /// `transfer_done` is called on this thread, after backward and before anybody is told that the transfer is done:
-  /// what it changes is not read by the backward that is still running. `servers` is null where the plan has no
-  /// push_pull; `trace` may be null.
+  /// `update` is called for every piece that was carried, after backward, which still reads what it changes, and before
+  /// anybody is told that the transfer is done: on this thread when it has nothing to carry, or on one that waits here.
+  /// `servers` is null where the plan has no push_pull; `trace` may be null.
+  using Update = std::function<void(const UpdatePiece& piece, TraceBuffer* recording)>;
   CommThread(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire, IssueLog& log,
-             std::function<void(std::size_t transfer)> transfer_done, std::chrono::milliseconds timeout,
-             Trace* trace = nullptr);
+             Update update, std::chrono::milliseconds timeout, Trace* trace = nullptr);
   ~CommThread();  // does not wait for peers: aborts what is under way
   CommThread(const CommThread&) = delete;
   CommThread& operator=(const CommThread&) = delete;
@@ -66,13 +67,15 @@ class CommThread {
   void complete(UnderWay& transfer);
   bool must_complete() const;
   void abort(const char* reason) noexcept;
-  void finish_transfer(std::size_t index, std::unique_lock<std::mutex>& lock);
+  bool may_update() const { return cursor_.is_backward_done() && !pending_.empty(); }
+  void update_next(TraceBuffer* recording, std::unique_lock<std::mutex>& lock);
   /// Runs it; what it throws, with the transfer's name.
   template <typename Function>
   std::exception_ptr guarded(std::size_t index, Function function) const;
   std::string context(std::size_t index) const;
   TraceBuffer* recording() const { return trace_ != nullptr ? trace_->communication() : nullptr; }
   int64_t queued_ns(std::size_t transfer) const;
+  /// Meanwhile updates what is pending; only the rest counts as waiting.
   template <typename Condition>
   double wait(Condition condition);
 
@@ -82,7 +85,7 @@ class CommThread {
   DeviceLink& link_;
   Wire& wire_;
   IssueLog& log_;
-  const std::function<void(std::size_t)> transfer_done_;
+  const Update update_;
   const std::chrono::milliseconds timeout_;
   Trace* const trace_;
   std::vector<std::pair<std::size_t, std::size_t>> slots_of_transfer_;  // first and last
@@ -95,7 +98,7 @@ class CommThread {
   bool stopping_ = false;           // guarded by mutex_
   std::deque<UnderWay> under_way_;  // changed by the thread alone, under mutex_
   std::ptrdiff_t current_ = -1;     // transfer that the thread is busy with; guarded by mutex_
-  std::vector<std::size_t> early_;  // carried, but backward is not over; guarded by mutex_
+  PendingUpdates pending_;          // guarded by mutex_
   double busy_s_ = 0;               // written by the thread while a step is open
   Clock::time_point busy_since_{};  // the thread's own
   int64_t last_end_ns_ = 0;         // of a recorded transfer; the thread's own

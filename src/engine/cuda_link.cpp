@@ -69,6 +69,7 @@ class CudaLink : public DeviceLink {
           "copying to the device");
   }
   void leave_for_join() override { delivered_.record(copy_stream_); }
+  bool any_thread_may_update() const override { return false; }
 
   std::size_t mark() override {
     marks_.emplace_back(cudaEventDefault);

@@ -24,6 +24,7 @@ class CpuLink : public DeviceLink {
   }
   void deliver(FlatBuffer, int64_t, int64_t) override {}
   void leave_for_join() override {}
+  bool any_thread_may_update() const override { return true; }
 
   std::size_t mark() override {
     marks_.push_back(Clock::now());

@@ -43,6 +43,10 @@ class DeviceLink {
   /// What was queued so far is what join() waits for.
   virtual void leave_for_join() = 0;
 
+  /// Whether what was delivered can be used on any thread at once, and using it takes that thread's time; otherwise it
+  /// is queued behind the delivery, on the communication thread.
+  virtual bool any_thread_may_update() const = 0;
+
   // Time, for profiles. A mark is placed in the device's queue; nobody waits for it.
   virtual std::size_t mark() = 0;
   /// From one mark to another; waits for the device.

@@ -64,7 +64,8 @@ void Engine::broadcast(torch::Tensor tensor) {
 
 void Engine::start_comm_thread() {
   comm_thread_ = std::make_unique<CommThread>(
-      plan_, comm_, options_.servers, *link_, wire_, log_, [this](std::size_t transfer) { on_transfer_done(transfer); },
+      plan_, comm_, options_.servers, *link_, wire_, log_,
+      [this](const UpdatePiece& piece, TraceBuffer* recording) { update_piece(piece, recording); },
       options_.comm_timeout, options_.trace);
 }
 
@@ -91,15 +92,8 @@ void Engine::watch_forward() {
 }
 
 void Engine::wait_for_parameter(std::size_t parameter) {
-  count_wait(comm_thread_->wait_for_slot(space_.slot_of(parameter)));
+  waited_s_ += comm_thread_->wait_for_slot(space_.slot_of(parameter));
   link_->join();
-}
-
-void Engine::count_wait(double seconds) {
-  waited_s_ += seconds;
-  TraceBuffer* const traced = recording();
-  if (traced != nullptr && seconds > 0)
-    traced->add(TraceKind::comm_wait, trace_now() - static_cast<int64_t>(seconds * 1e9));
 }
 
 void Engine::open_step() {
@@ -108,7 +102,7 @@ void Engine::open_step() {
   is_step_open_ = true;
   if (!comm_thread_) return;
   // The step before, where it is still under way, keeps the gradients' places until it is through.
-  count_wait(comm_thread_->wait_for_step());
+  waited_s_ += comm_thread_->wait_for_step();
   link_->join();
   busy_before_s_ = comm_thread_->busy_s();  // begin_step counts from 0 again
   comm_thread_->begin_step(steps_done_);
@@ -194,7 +188,7 @@ StepTimes Engine::finish_step(double learning_rate) {
         const TraceSpan span(recording(), TraceKind::device_wait);
         link_->wait_for_backward();
       }
-      count_wait(comm_thread_->wait_for_step());
+      waited_s_ += comm_thread_->wait_for_step();
       link_->join();
       times.comm_busy_s = comm_thread_->busy_s();
     }
@@ -217,17 +211,13 @@ StepTimes Engine::finish_step(double learning_rate) {
   return times;
 }
 
-void Engine::on_transfer_done(std::size_t index) {
-  if (!crosses_steps()) return;
-  const Transfer& transfer = plan_.transfers[index];
-  if (plan_.sharded_optimizer) {
-    if (!shares_[index]) return;
-    const TraceSpan span(recording_communication(), TraceKind::update, static_cast<int>(index));
-    update(*shares_[index], shares_[index]->begin, shares_[index]->end, {});
-  } else if (transfer.operation != Operation::reduce_scatter) {
-    const TraceSpan span(recording_communication(), TraceKind::update, static_cast<int>(index));
-    update(whole_, transfer.begin, transfer.end, {});
-  }
+void Engine::update_piece(const UpdatePiece& piece, TraceBuffer* recording) {
+  if (!updates_parameters(plan_, plan_.transfers[piece.transfer])) return;
+  const Share& share = plan_.sharded_optimizer ? *shares_[piece.transfer] : whole_;
+  const int64_t begin = std::max(piece.begin, share.begin), end = std::min(piece.end, share.end);
+  if (begin >= end) return;
+  const TraceSpan span(recording, TraceKind::update, static_cast<int>(piece.transfer));
+  update(share, begin, end, {});
 }
 
 void Engine::agree_on_new_parameters() {

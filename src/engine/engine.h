@@ -122,10 +122,9 @@ class Engine {
   void broadcast(torch::Tensor tensor);
   void watch_forward();
   void wait_for_parameter(std::size_t parameter);
-  void count_wait(double seconds);
   void open_step();
   void on_gradient(std::size_t parameter);
-  void on_transfer_done(std::size_t transfer);
+  void update_piece(const UpdatePiece& piece, TraceBuffer* recording);
   /// Whether gradients come to their places all at once, after backward: on a GPU, where each copy is a kernel, and
   /// nobody waits for one of them.
   bool copies_at_the_end() const { return comm_thread_ == nullptr && space_.gradients().is_cuda(); }
@@ -135,9 +134,6 @@ class Engine {
   void update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale);
   void update_all();
   TraceBuffer* recording() const { return options_.trace != nullptr ? options_.trace->compute() : nullptr; }
-  TraceBuffer* recording_communication() const {
-    return options_.trace != nullptr ? options_.trace->communication() : nullptr;
-  }
   bool crosses_steps() const { return comm_thread_ != nullptr && plan_.barrier == Barrier::next_forward; }
   void start_comm_thread();
   bool is_auto() const { return options_.strategy == kAutoStrategy; }

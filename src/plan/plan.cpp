@@ -60,6 +60,11 @@ bool Transfer::operator==(const Transfer& other) const { return fields(*this) ==
 bool GradientSlot::operator==(const GradientSlot& other) const { return fields(*this) == fields(other); }
 bool Plan::operator==(const Plan& other) const { return fields(*this) == fields(other); }
 
+bool updates_parameters(const Plan& plan, const Transfer& transfer) {
+  return plan.barrier == Barrier::next_forward &&
+         (transfer.operation == Operation::reduce_scatter) == plan.sharded_optimizer;
+}
+
 Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks) {
   Plan plan;
   plan.strategy = strategy;

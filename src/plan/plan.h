@@ -77,6 +77,9 @@ struct Plan {
   bool operator==(const Plan& other) const;
 };
 
+/// Whether the slice's parameters are updated when this transfer is done, rather than all at the optimizer step.
+bool updates_parameters(const Plan& plan, const Transfer& transfer);
+
 /// A plan without transfers: the slots in the profile's order.
 Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks);
 

@@ -110,7 +110,7 @@ class RankSum {
  private:
   void add_step(const TraceEvent& step) {
     int64_t accounted = 0;
-    std::vector<Interval> computing, waits;
+    std::vector<Interval> computing, waits, inside;  // inside: of a forward, what is not computing
     for (const TraceEvent& event : trace_.compute) {
       if (event.step != step.step || event.begin_ns < step.begin_ns || event.end_ns > step.end_ns) continue;
       const int64_t length = event.end_ns - event.begin_ns;
@@ -120,17 +120,19 @@ class RankSum {
       } else if (event.kind == TraceKind::update) {
         sum_.optimizer_s += seconds(length);
         accounted += length;
+        inside.push_back(interval_of(event));
       } else if (event.kind == TraceKind::forward || event.kind == TraceKind::backward ||
                  event.kind == TraceKind::device_wait) {
         computing.push_back(interval_of(event));
       } else if (event.kind == TraceKind::comm_wait) {
         waits.push_back(interval_of(event));
+        inside.push_back(interval_of(event));
       }
     }
     int64_t compute = 0;
     for (const Interval& part : computing) {
       compute += part.end - part.begin;
-      for (const Interval& wait : waits) compute -= overlap(part, wait);
+      for (const Interval& other : inside) compute -= overlap(part, other);
     }
     for (const Interval& wait : waits) {
       add_wait(wait);

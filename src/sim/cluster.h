@@ -37,9 +37,11 @@ struct Software {
   double update_bytes = 0;     // optimizer: bytes that it moves per parameter
   double scheduled_sgd_s = 0;  // per transfer of plans that cross steps: polling and its own update
   double scheduled_adam_s = 0;
-  double server_sum_bytes_per_s = 0;       // that a server adds up; 0: at once
-  bool colocated_servers = false;          // on the nodes that train
-  bool updates_hold_up_transfers = false;  // slices are updated by the thread that also starts transfers
+  double server_sum_bytes_per_s = 0;  // that a server adds up; 0: at once
+  bool colocated_servers = false;     // on the nodes that train
+  /// As our engine does it: slices are updated by the thread that starts transfers when it has none to carry, or by the
+  /// one that computes while it waits. Otherwise updates take nobody's time.
+  bool updates_take_turns = false;
 };
 
 /// Nodes that are alike.

@@ -39,7 +39,7 @@ bool sends_the_same(const Plan& a, const Plan& b) {
 
 Software engine_software() {
   Software software;
-  software.updates_hold_up_transfers = true;
+  software.updates_take_turns = true;
   return software;
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "plan/pending_updates.h"
 #include "plan/plan_cursor.h"
 #include "sim/step_marks.h"
 
@@ -23,7 +25,8 @@ struct Event {
 
 /// The ranks that are alike, as one.
 struct Worker {
-  Worker(const Plan& plan, std::vector<Mark> step) : cursor(plan), marks(std::move(step)) {}
+  Worker(const Plan& plan, std::vector<Mark> step, int64_t update_piece)
+      : cursor(plan), marks(std::move(step)), pending(plan, update_piece) {}
   PlanCursor cursor;
   std::vector<Mark> marks;
   double update_s = 0;
@@ -34,10 +37,9 @@ struct Worker {
   double left_s = 0, since_s = 0;  // of computation to the mark, and when that was true
   int64_t version = 0;
   double blocked_since_s = -1;
-  std::deque<std::size_t> under_way;  // started, oldest first
-  std::vector<std::size_t> early;     // carried, but backward is not over
-  std::deque<std::size_t> updates;    // to be updated on the communication thread
-  bool thread_is_updating = false;
+  std::deque<std::size_t> under_way;             // started, oldest first
+  PendingUpdates pending;                        // carried
+  std::optional<UpdatePiece> updating, helping;  // by the communication thread, and by the one that computes
   int step = 0;
   double step_began_s = 0, waited_s = 0, backward_began_s = 0;
   std::vector<double> step_ends_s;

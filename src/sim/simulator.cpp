@@ -26,8 +26,8 @@ constexpr double kSteady = 1e-6;  // relative difference between steps
 
 /// Of a whole update, or of one rank's share where the optimizer's state is sharded. A single rank launches it while
 /// backward still runs.
-double update_s(const Plan& plan, const Profile& profile, const Software& software, const Device& device,
-                const std::string& optimizer, int ranks, int shares) {
+double whole_update_s(const Plan& plan, const Profile& profile, const Software& software, const Device& device,
+                      const std::string& optimizer, int ranks, int shares) {
   if (profile.update_s > 0) return profile.update_s / shares;
   const double launch_s = ranks == 1 ? 0 : optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
   const double bytes = static_cast<double>(plan.elements) * software.update_bytes / shares;
@@ -54,11 +54,12 @@ class Simulation {
       if (profile.gradients.size() != plan.slots.size())
         throw Error("a plan of {} gradients cannot run on a profile of {}", plan.slots.size(),
                     profile.gradients.size());
-      workers_.emplace_back(plan, marks_of(profile));
+      workers_.emplace_back(plan, marks_of(profile),
+                            cluster.software.updates_take_turns ? PendingUpdates::kPiece : plan.elements);
     }
     for (std::size_t i = 0; i < workers_.size(); ++i)
-      workers_[i].update_s = update_s(plan, profiles[i], cluster.software, device_of(layout, i), options.optimizer,
-                                      layout.ranks, plan.sharded_optimizer ? layout.ranks : 1);
+      workers_[i].update_s = whole_update_s(plan, profiles[i], cluster.software, device_of(layout, i),
+                                            options.optimizer, layout.ranks, plan.sharded_optimizer ? layout.ranks : 1);
     if (layout.ranks > 1)
       for (const Transfer& transfer : plan.transfers) ways_.push_back(stages_of(transfer, plan, cluster, layout));
     resources_.resize(static_cast<std::size_t>(kFirstServer + kPerServer * std::max(1, plan.servers)));
@@ -158,6 +159,12 @@ class Simulation {
   void go_on(Worker& worker) { compute(worker, worker.marks[worker.mark].work_s); }
 
   void reached_mark(Worker& worker) {
+    if (worker.helping) {
+      told(worker, *std::exchange(worker.helping, std::nullopt));
+      pump(worker);
+      pass_mark(worker);
+      return;
+    }
     if (worker.is_updating) {
       worker.is_updating = false;
       end_step(worker);
@@ -176,6 +183,13 @@ class Simulation {
   void pass_mark(Worker& worker) {
     const Mark& mark = worker.marks[worker.mark];
     if (!worker.step_open && !may_pass(worker, mark)) {
+      if (cluster_.software.updates_take_turns && may_update(worker)) {
+        unblock(worker);
+        worker.helping = worker.pending.take_most_urgent();
+        record(worker, TraceKind::update, now_, now_ + update_s(worker, *worker.helping));
+        compute(worker, update_s(worker, *worker.helping));
+        return;
+      }
       if (worker.blocked_since_s < 0) worker.blocked_since_s = now_;
       set_busy(worker, false);
       return;
@@ -271,11 +285,9 @@ class Simulation {
   // Communication: the engine's CommThread, step by step.
 
   void pump(Worker& worker) {
-    if (worker.cursor.is_backward_done()) {
-      for (const std::size_t transfer : worker.early) finish(worker, transfer);
-      worker.early.clear();
-    }
-    while (!worker.step_complete && !(worker.thread_is_updating && cluster_.software.updates_hold_up_transfers)) {
+    const bool takes_turns = cluster_.software.updates_take_turns;
+    if (!takes_turns) update_next(worker);
+    while (!worker.step_complete && !(worker.updating && takes_turns)) {
       const bool is_full = static_cast<int>(worker.under_way.size()) >= under_way_limit_;
       if (const auto next = is_full ? std::nullopt : worker.cursor.start_next()) {
         worker.under_way.push_back(*next);
@@ -283,14 +295,16 @@ class Simulation {
         issue(*next);
         continue;
       }
-      if (worker.under_way.empty()) return;
-      const std::size_t oldest = worker.under_way.front();
-      if (issued_by_[oldest] < workers_.size() || stage_[oldest] < ways_[oldest].size()) return;
-      worker.under_way.pop_front();
-      if (worker.cursor.is_backward_done())
-        finish(worker, oldest);
-      else
-        worker.early.push_back(oldest);
+      if (!worker.under_way.empty() && is_carried(worker.under_way.front())) {
+        worker.pending.add(worker.under_way.front());
+        worker.under_way.pop_front();
+        if (!takes_turns) update_next(worker);
+        if (worker.blocked_since_s >= 0 && crosses_) pass_mark(worker);  // perhaps it helps
+        continue;
+      }
+      const bool must_wait = !worker.under_way.empty() && (is_full || worker.cursor.has_started_all());
+      if (!takes_turns || must_wait || !may_update(worker)) return;
+      update_next(worker);
     }
   }
 
@@ -353,38 +367,43 @@ class Simulation {
     for (Worker& worker : workers_) pump(worker);
   }
 
-  /// As the engine's finish_transfer: in plans that cross steps its slice is updated before anybody is told.
-  void finish(Worker& worker, std::size_t transfer) {
-    worker.updates.push_back(transfer);
-    if (!worker.thread_is_updating) next_update(worker);
+  bool is_carried(std::size_t transfer) const {
+    return issued_by_[transfer] == workers_.size() && stage_[transfer] == ways_[transfer].size();
   }
 
-  void next_update(Worker& worker) {
-    while (!worker.updates.empty()) {
-      const Transfer& transfer = plan_.transfers[worker.updates.front()];
-      const bool updates = crosses_ && (transfer.operation == Operation::reduce_scatter) == plan_.sharded_optimizer;
-      const double share = static_cast<double>(transfer.elements()) / static_cast<double>(plan_.elements);
-      const double seconds = updates ? worker.update_s * share + scheduled_s_ : 0;
+  // As the engine's PendingUpdates: a slice is updated before anybody is told that its transfer is done.
+
+  bool may_update(const Worker& worker) const { return worker.cursor.is_backward_done() && !worker.pending.empty(); }
+
+  double update_s(const Worker& worker, const UpdatePiece& piece) const {
+    if (!crosses_ || !updates_parameters(plan_, plan_.transfers[piece.transfer])) return 0;
+    const double share = static_cast<double>(piece.end - piece.begin) / static_cast<double>(plan_.elements);
+    return worker.update_s * share + (piece.begin == plan_.transfers[piece.transfer].begin ? scheduled_s_ : 0);
+  }
+
+  /// On the communication thread, until one takes time.
+  void update_next(Worker& worker) {
+    while (!worker.updating && may_update(worker)) {
+      const UpdatePiece piece =
+          cluster_.software.updates_take_turns ? worker.pending.take_most_urgent() : worker.pending.take_oldest();
+      const double seconds = update_s(worker, piece);
       if (seconds > 0) {
-        worker.thread_is_updating = true;
+        worker.updating = piece;
         schedule(Event::updated, now_ + seconds, index_of(worker));
-        return;
+      } else {
+        told(worker, piece);
       }
-      told(worker);
     }
   }
 
   void updated(Worker& worker) {
-    worker.thread_is_updating = false;
-    told(worker);
-    next_update(worker);
+    told(worker, *std::exchange(worker.updating, std::nullopt));
     pump(worker);
   }
 
-  void told(Worker& worker) {
-    const std::size_t transfer = worker.updates.front();
-    worker.updates.pop_front();
-    worker.cursor.transfer_done(transfer);
+  void told(Worker& worker, const UpdatePiece& piece) {
+    if (!worker.pending.done(piece)) return;
+    worker.cursor.transfer_done(piece.transfer);
     worker.step_complete = worker.cursor.is_step_synchronized();
     if (worker.blocked_since_s < 0) return;
     if (!crosses_) {
@@ -421,7 +440,7 @@ SimulatedStep simulate(const Plan& plan, const std::vector<Profile>& profiles, c
   SimulatedStep step = Simulation(plan, profiles, cluster, layout, options).run();
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const double update =
-        update_s(plan, profiles[i], cluster.software, device_of(layout, i), options.optimizer, layout.ranks, 1);
+        whole_update_s(plan, profiles[i], cluster.software, device_of(layout, i), options.optimizer, layout.ranks, 1);
     step.compute_s =
         std::max(step.compute_s, profiles[i].rest_s + profiles[i].forward_s + profiles[i].backward_s + update);
   }

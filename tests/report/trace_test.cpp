@@ -164,6 +164,16 @@ TEST(StepBreakdown, TakesAWaitInForwardOutOfComputation) {
               1e-15);
 }
 
+TEST(StepBreakdown, CountsAnUpdateMadeWhileForwardWaitedAsTheOptimizersTime) {
+  RankTrace trace = one_step(1000);
+  trace.compute.push_back({TraceKind::update, 1, 7, 1010, 1018});
+  const RankBreakdown rank = break_down({trace}, two_transfers(), {}).ranks.at(0);
+  EXPECT_NEAR(rank.compute_s * 1e9, 56 - 8, 1e-6);
+  EXPECT_NEAR(rank.optimizer_s * 1e9, 10 + 8, 1e-6);
+  EXPECT_NEAR(rank.step_s, rank.compute_s + rank.data_wait_s + rank.optimizer_s + rank.exposed_s() + rank.other_s,
+              1e-15);
+}
+
 TEST(StepBreakdown, TakesTheStartUpFromTheSmallestTransferOrAdmitsNotToKnow) {
   const StepBreakdown small = break_down({one_step(1000)}, two_transfers(), {});
   EXPECT_EQ(small.startup_from, "smallest");
