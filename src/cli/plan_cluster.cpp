@@ -101,7 +101,7 @@ void print_advice(const Workload& workload, const Cluster& cluster, const Planne
                   const ClusterPlanArguments& arguments) {
   fmt::print("\nAt {} ranks: --strategy {} {}\n{}", ranks, best.name, best.settings, reasons(best, cluster, ranks));
   if (ranks == 1) return;
-  const int small = size_below(workload, cluster, arguments.efficiency_bound);
+  const int small = size_below(workload, cluster, arguments.efficiency_bound, arguments.servers);
   if (small > 0)
     fmt::print("Efficiency falls under {:.0f} % at {} ranks (best strategy, powers of two).\n",
                arguments.efficiency_bound * 100, small);
@@ -112,7 +112,7 @@ void print_advice(const Workload& workload, const Cluster& cluster, const Planne
     fmt::print("Parameter servers: {} are enough; more gain less than 2 %.\n",
                servers_needed(workload, cluster, ranks));
   fmt::print("\nWhat if, at {} ranks (now {:.1f} samples/s):\n", ranks, best.samples_per_s);
-  for (const WhatIf& change : what_ifs(workload, cluster, ranks))
+  for (const WhatIf& change : what_ifs(workload, cluster, ranks, arguments.servers))
     fmt::print("  {:<30} {:>11.1f} samples/s ({:+.1f} %), {} {}\n", change.change, change.samples_per_s,
                (change.samples_per_s / best.samples_per_s - 1) * 100, change.best.name, change.best.settings);
 }

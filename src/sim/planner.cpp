@@ -141,9 +141,9 @@ int servers_needed(const Workload& workload, const Cluster& cluster, int ranks) 
   return std::min(servers, 2 * layout.nodes);
 }
 
-int size_below(const Workload& workload, const Cluster& cluster, double bound) {
+int size_below(const Workload& workload, const Cluster& cluster, double bound, int servers) {
   for (int ranks = 2; ranks <= cluster.devices(); ranks *= 2)
-    if (best_of(plan_all(workload, cluster, ranks)).efficiency < bound) return ranks;
+    if (best_of(plan_all(workload, cluster, ranks, servers)).efficiency < bound) return ranks;
   return 0;
 }
 
@@ -181,10 +181,10 @@ std::string reasons(const PlannedStrategy& best, const Cluster& cluster, int ran
   return text;
 }
 
-std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks) {
+std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks, int servers) {
   std::vector<WhatIf> list;
   const auto add = [&](const std::string& change, const Workload& work, const Cluster& where) {
-    PlannedStrategy best = best_of(plan_all(work, where, ranks));
+    PlannedStrategy best = best_of(plan_all(work, where, ranks, servers));
     const double rate = best.samples_per_s;
     list.push_back({change, std::move(best), rate});
   };

@@ -50,7 +50,7 @@ double single_rate(const Workload& workload, const Cluster& cluster);
 int servers_needed(const Workload& workload, const Cluster& cluster, int ranks);
 
 /// The smallest power of two of ranks at which the best strategy's efficiency is under `bound`; 0: none up to all.
-int size_below(const Workload& workload, const Cluster& cluster, double bound);
+int size_below(const Workload& workload, const Cluster& cluster, double bound, int servers = 0);
 
 /// What the step waits for, in words.
 std::string reasons(const PlannedStrategy& best, const Cluster& cluster, int ranks);
@@ -60,6 +60,6 @@ struct WhatIf {
   PlannedStrategy best;
   double samples_per_s = 0;
 };
-std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks);
+std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks, int servers = 0);
 
 }  // namespace tutti
