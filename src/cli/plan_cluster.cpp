@@ -99,7 +99,7 @@ Workload workload_of(const ClusterPlanArguments& arguments) {
 
 void print_advice(const Workload& workload, const Cluster& cluster, const PlannedStrategy& best, int ranks,
                   const ClusterPlanArguments& arguments) {
-  fmt::print("\nAt {} ranks: --strategy {} {}\n{}", ranks, best.name, best.settings, reasons(best, cluster, ranks));
+  fmt::print("\n{}", reasons(best, cluster, ranks));
   if (ranks == 1) return;
   const int small = size_below(workload, cluster, arguments.efficiency_bound, arguments.servers);
   if (small > 0)
@@ -141,7 +141,7 @@ int plan_cluster(const ClusterPlanArguments& arguments) {
     print_table(planned, ranks, best_of(planned).name);
     if (!arguments.records.empty()) records += records_of(planned, arguments, cluster, ranks);
   }
-  fmt::print("\n*: the best; strategies that need servers count only where they gain more than 2 %.\n");
+  fmt::print("\n{}", kBestMeans);
   const PlannedStrategy& best = best_of(planned);
   if (!arguments.brief) print_advice(workload, cluster, best, sizes.back(), arguments);
   if (!arguments.records.empty()) write_file_atomically(arguments.records, records);

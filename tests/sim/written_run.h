@@ -32,7 +32,8 @@ inline Profile some_profile() {
   return profile;
 }
 
-/// Writes the records of a run of two ranks whose steps took `step_s` after a slow start. `auto` has chosen `buckets`.
+/// Writes the records of a run of two ranks whose steps took `step_s` after a slow start. `auto` has tried `wfbp` and
+/// chosen `buckets`.
 inline void write_run(const std::filesystem::path& folder, const std::string& strategy, double step_s,
                       bool with_links = true, const nlohmann::json& more_config = nlohmann::json::object()) {
   using nlohmann::json;
@@ -44,7 +45,10 @@ inline void write_run(const std::filesystem::path& folder, const std::string& st
   json plan_record = {{"record", "plan"}, {"profile", profile}, {"plan", plan}};
   if (with_links) plan_record["links"] = measured_links();
   if (is_auto)
-    plan_record["search"] = {{"chosen", 1}, {"candidates", {{{"settings", ""}}, {{"settings", "--bucket-mb 4"}}}}};
+    plan_record["search"] = {{"chosen", 1},
+                             {"candidates",
+                              {{{"strategy", "wfbp"}, {"settings", ""}, {"step_s", 2 * step_s}},
+                               {{"strategy", "buckets"}, {"settings", "--bucket-mb 4"}, {"step_s", step_s}}}}};
   json config = {{"strategy", strategy},
                  {"model", "some-net"},
                  {"batch", 8},
