@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/calibrate_runs.h"
+#include "cli/hold_out.h"
 #include "sim/calibration.h"
 
 namespace tutti {
@@ -16,15 +18,14 @@ namespace {
 
 struct CalibrateArguments {
   std::vector<std::string> files;
-  std::vector<std::string> held_out;
+  Names held_out;
   bool rows = false;
   bool keeps_mislabelled = false;
 };
 
 /// "32" (ranks), "bert-base" (a model), "10gbe" (a network), or "bert-base/10gbe".
-bool is_held_out(const PublishedRow& row, const std::string& what) {
-  return what == std::to_string(row.ranks) || what == row.model || what == row.network ||
-         what == row.model + "/" + row.network;
+Names names_of(const PublishedRow& row) {
+  return {std::to_string(row.ranks), row.model, row.network, row.model + "/" + row.network};
 }
 
 std::string describe(const Score& score) {
@@ -88,13 +89,13 @@ int run(const CalibrateArguments& arguments) {
   if (left_out > 0)
     fmt::print("{} rows are left out: they repeat another network's (--keep-mislabelled takes them).\n", left_out);
   std::vector<PublishedRow> fitted, held_out;
+  std::set<std::string> known;
   for (const PublishedRow& row : rows) {
-    const bool is_out = std::any_of(arguments.held_out.begin(), arguments.held_out.end(),
-                                    [&](const std::string& what) { return is_held_out(row, what); });
-    (is_out ? held_out : fitted).push_back(row);
+    const Names names = names_of(row);
+    known.insert(names.begin(), names.end());
+    (is_held_out(names, arguments.held_out) ? held_out : fitted).push_back(row);
   }
-  if (!arguments.held_out.empty() && held_out.empty())
-    throw UsageError("--hold-out: no row has that size, model or network");
+  check_held_out(arguments.held_out, known);
   if (fitted.empty()) throw UsageError("--hold-out leaves no row to fit");
   const Calibration found = calibrate(fitted, unfitted_clusters(), published_knobs());
   print_parameters(found, fitted.size());

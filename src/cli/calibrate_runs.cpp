@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
-#include "base/error.h"
+#include "cli/hold_out.h"
 #include "sim/measured_runs.h"
 #include "sim/own_engine.h"
 
@@ -19,10 +20,10 @@ struct Scored {
   bool is_held_out = false;
 };
 
-bool is_held_out(const RunGroup& group, const std::vector<std::string>& what) {
-  return std::any_of(what.begin(), what.end(), [&](const std::string& one) {
-    return one == group.model || one == group.network || one == group.transport || one == std::to_string(group.ranks);
-  });
+Names names_of(const RunGroup& group) {
+  Names names = {group.model, group.transport, std::to_string(group.ranks)};
+  if (!group.network.empty()) names.push_back(group.network);
+  return names;
 }
 
 /// Mean and 90th percentile of absolute errors, in words.
@@ -87,13 +88,13 @@ int calibrate_runs(const std::vector<std::string>& folders, const std::vector<st
   const std::vector<RunGroup> groups = read_run_groups({folders.begin(), folders.end()}, left_out);
   for (const std::string& group : left_out) fmt::print("left out, for no run of it measured its links: {}\n", group);
   std::map<std::string, std::vector<const RunGroup*>> by_place;
-  bool holds_out = false;
+  std::set<std::string> known;
   for (const RunGroup& group : groups) {
-    holds_out = holds_out || is_held_out(group, held_out);
-    if (!is_held_out(group, held_out)) by_place[group.place()].push_back(&group);
+    const Names names = names_of(group);
+    known.insert(names.begin(), names.end());
+    if (!is_held_out(names, held_out)) by_place[group.place()].push_back(&group);
   }
-  if (!held_out.empty() && !holds_out)
-    throw UsageError("--hold-out: no run has that model, network or number of ranks");
+  check_held_out(held_out, known);
   std::map<std::string, Software> software;
   fmt::print("What the engine costs, apart from computation and messages alone, by place:\n");
   for (const auto& [place, members] : by_place) {
@@ -104,7 +105,7 @@ int calibrate_runs(const std::vector<std::string>& folders, const std::vector<st
   std::vector<Scored> rows;
   for (const RunGroup& group : groups) {
     const auto found = software.find(group.place());
-    const bool is_out = is_held_out(group, held_out);
+    const bool is_out = is_held_out(names_of(group), held_out);
     const auto fitted = predict_runs(group, found == software.end() ? engine_software() : found->second);
     const auto before = predict_runs(group, engine_software());
     for (std::size_t i = 0; i < fitted.size(); ++i) rows.push_back({fitted[i], before[i].step_s, is_out});
@@ -117,7 +118,7 @@ int calibrate_runs(const std::vector<std::string>& folders, const std::vector<st
   }
   fmt::print("\nnothing fitted, {}\n", describe(before_errors));
   fmt::print("fitted, {}\n", describe(errors));
-  if (holds_out) fmt::print("held out (*), {}\n", describe(out_errors));
+  if (!held_out.empty()) fmt::print("held out (*), {}\n", describe(out_errors));
   print_auto(groups);
   return 0;
 }

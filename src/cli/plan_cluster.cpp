@@ -99,9 +99,9 @@ Workload workload_of(const ClusterPlanArguments& arguments) {
 
 void print_advice(const Workload& workload, const Cluster& cluster, const PlannedStrategy& best, int ranks,
                   const ClusterPlanArguments& arguments) {
-  fmt::print("\nAt {} ranks: --strategy {} {}\n{}", ranks, best.name, best.settings, reasons(best, cluster, ranks));
+  fmt::print("\n{}", reasons(best, cluster, ranks));
   if (ranks == 1) return;
-  const int small = size_below(workload, cluster, arguments.efficiency_bound);
+  const int small = size_below(workload, cluster, arguments.efficiency_bound, arguments.servers);
   if (small > 0)
     fmt::print("Efficiency falls under {:.0f} % at {} ranks (best strategy, powers of two).\n",
                arguments.efficiency_bound * 100, small);
@@ -112,7 +112,7 @@ void print_advice(const Workload& workload, const Cluster& cluster, const Planne
     fmt::print("Parameter servers: {} are enough; more gain less than 2 %.\n",
                servers_needed(workload, cluster, ranks));
   fmt::print("\nWhat if, at {} ranks (now {:.1f} samples/s):\n", ranks, best.samples_per_s);
-  for (const WhatIf& change : what_ifs(workload, cluster, ranks))
+  for (const WhatIf& change : what_ifs(workload, cluster, ranks, arguments.servers))
     fmt::print("  {:<30} {:>11.1f} samples/s ({:+.1f} %), {} {}\n", change.change, change.samples_per_s,
                (change.samples_per_s / best.samples_per_s - 1) * 100, change.best.name, change.best.settings);
 }
@@ -141,7 +141,7 @@ int plan_cluster(const ClusterPlanArguments& arguments) {
     print_table(planned, ranks, best_of(planned).name);
     if (!arguments.records.empty()) records += records_of(planned, arguments, cluster, ranks);
   }
-  fmt::print("\n*: the best; strategies that need servers count only where they gain more than 2 %.\n");
+  fmt::print("\n{}", kBestMeans);
   const PlannedStrategy& best = best_of(planned);
   if (!arguments.brief) print_advice(workload, cluster, best, sizes.back(), arguments);
   if (!arguments.records.empty()) write_file_atomically(arguments.records, records);

@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
+#include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/plan_cluster.h"
 #include "cli/strategy_arguments.h"
-#include "plan/cost_model.h"
+#include "plan/links.h"
+#include "sim/measured_runs.h"
+#include "sim/own_engine.h"
+#include "sim/planner.h"
 
 namespace tutti {
 namespace {
@@ -28,38 +28,6 @@ struct PlanArguments {
   ClusterPlanArguments cluster;
 };
 
-/// What a run planned and measured.
-struct MeasuredRun {
-  Plan plan;
-  Profile profile;
-  std::optional<Links> links;
-  std::optional<double> batch;  // samples per rank and micro-batch
-};
-
-/// From the newest "plan" record of a run's file, and what it says of the run.
-MeasuredRun read_run(const fs::path& file) {
-  std::istringstream lines(read_file(file));
-  std::optional<nlohmann::json> found;
-  MeasuredRun run;
-  try {
-    for (std::string line; std::getline(lines, line);) {
-      const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-      if (!record.is_object()) continue;
-      const std::string kind = record.value("record", "");
-      if (kind == "plan") found = record;
-      if (kind == "run" && record.contains("config") && record.at("config").contains("batch"))
-        run.batch = record.at("config").at("batch").get<double>();
-    }
-    if (!found) throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
-    run.plan = found->at("plan");
-    run.profile = found->at("profile");
-    if (found->contains("links")) run.links = found->at("links").get<Links>();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("{}: a record in it is damaged: {}", file.string(), error.what());
-  }
-  return run;
-}
-
 fs::path folder_of(const PlanArguments& arguments) {
   fs::path folder = arguments.run;
   if (!fs::exists(folder / "records.jsonl")) folder = fs::path(arguments.runs_folder) / arguments.run;
@@ -73,7 +41,7 @@ int run_on_cluster(const PlanArguments& arguments, bool has_batch) {
   ClusterPlanArguments cluster = arguments.cluster;
   if (!arguments.run.empty()) {
     if (has_batch) throw UsageError("--batch: the profile of a run is that of its own batch; leave it out");
-    const MeasuredRun run = read_run(folder_of(arguments) / "records.jsonl");
+    const RecordedRun run = read_recorded_run(folder_of(arguments) / "records.jsonl");
     cluster.measured = run.profile;
     if (run.batch) cluster.batch = *run.batch;
     if (cluster.model.empty()) cluster.model = "the profile of " + arguments.run;
@@ -85,47 +53,91 @@ int run_on_cluster(const PlanArguments& arguments, bool has_batch) {
   return plan_cluster(cluster);
 }
 
+/// The run's own plan, the one asked for, and every strategy with its best sizes: all simulated as `--strategy auto`
+/// does it.
+void print_predictions(const RecordedRun& run, const std::optional<PlannedStrategy>& asked, int ranks,
+                       const CandidateRules& rules) {
+  const Cluster cluster = cluster_of_run(*run.links, ranks);
+  const bool has_run = ranks == run.plan.ranks;
+  std::vector<PlannedStrategy> rows;
+  std::vector<std::string> labels;
+  const auto add = [&](const PlannedStrategy& row, const char* how) {
+    rows.push_back(row);
+    labels.push_back(row.name + how);
+  };
+  if (has_run) {
+    PlannedStrategy own;
+    own.name = run.plan.strategy;
+    own.settings = run.settings;
+    own.plan = run.plan;
+    own.step = simulate_run(run.plan, run.profile, cluster);
+    add(own, ", as run");
+  }
+  if (asked && rules.allows(find_strategy(asked->name))) add(*asked, ", as asked");
+  for (const PlannedStrategy& one : plan_run(run.profile, *run.links, ranks, rules)) add(one, "");
+  const PlannedStrategy& best = best_of(rows);
+
+  fmt::print("simulated on {} ranks, each strategy with the sizes found best for it:\n", ranks);
+  if (!has_run)
+    fmt::print("(links and computation as measured with {} ranks: {} may well be slower)\n", run.plan.ranks, ranks);
+  fmt::print("  {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", "strategy", "transfers", "step", "exposed", "measured",
+             "sizes");
+  const auto ms = [](double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3); };
+  const auto measured = [&](std::size_t i) -> std::string {
+    if (!has_run) return "";
+    if (i == 0) return run.step_s ? ms(*run.step_s) : "";
+    const auto tried = run.tried_s.find(rows[i].name + " " + rows[i].settings);
+    return tried == run.tried_s.end() ? "" : ms(tried->second);
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    fmt::print("{} {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", &rows[i] == &best ? "*" : " ", labels[i],
+               rows[i].plan.transfers.size(), ms(rows[i].step.step_s), ms(rows[i].step.exposed_s), measured(i),
+               rows[i].settings);
+  fmt::print("\n{}", kBestMeans);
+  if (has_run)
+    fmt::print("measured: the median of the run's steps after warm-up{}.\n",
+               run.tried_s.empty() ? "" : "; of others, of the steps in which auto tried them");
+  fmt::print("\n{}", reasons(best, cluster, ranks));
+  if (has_run && &best != &rows[0])
+    fmt::print("The run's own plan is predicted to take {:.1f} % longer.\n",
+               (rows[0].step.step_s / best.step.step_s - 1) * 100);
+}
+
 int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
   if (!arguments.cluster.cluster.empty() || !arguments.cluster.model.empty())
     return run_on_cluster(arguments, has_batch);
   if (arguments.run.empty())
     throw UsageError("what to plan? A run, or --model and --cluster; `tutti plan --help` shows both");
-  const MeasuredRun measured = read_run(folder_of(arguments) / "records.jsonl");
-  Plan plan = measured.plan;
-  const Profile& profile = measured.profile;
-  const Links links = measured.links.value_or(Links{});
-  const int ranks = arguments.ranks > 0 ? arguments.ranks : plan.ranks;
-  if (has_strategy || ranks != plan.ranks) {
-    const std::string name = has_strategy ? arguments.strategy.name : plan.strategy;
-    plan = find_strategy(name).make_plan(profile, links, ranks, arguments.strategy.options());
-    check_plan(plan);
+  const RecordedRun run = read_recorded_run(folder_of(arguments) / "records.jsonl");
+  const Profile& profile = run.profile;
+  const int ranks = arguments.ranks > 0 ? arguments.ranks : run.plan.ranks;
+  StrategyOptions options = arguments.strategy.options();
+  CandidateRules rules = run.rules;
+  if (options.servers > 0)
+    rules.servers = options.servers;
+  else
+    options.servers = rules.servers;
+  std::optional<PlannedStrategy> asked;
+  if (has_strategy || ranks != run.plan.ranks) {
+    const Strategy& strategy = find_strategy(has_strategy ? arguments.strategy.name : run.plan.strategy);
+    asked = plan_run(strategy, options, profile, run.links.value_or(Links{}), ranks, rules);
+    check_plan(asked->plan);
   }
-  fmt::print("{}", describe(plan));
-  fmt::print("measured on rank 0: forward {:.2f} ms, backward {:.2f} ms\n", profile.forward_s * 1e3,
-             profile.backward_s * 1e3);
-  if (!measured.links) {
+  fmt::print("{}", describe(asked ? asked->plan : run.plan));
+  fmt::print("measured on rank 0: forward {:.2f} ms, backward {:.2f} ms, update {:.2f} ms, the rest {:.2f} ms\n",
+             profile.forward_s * 1e3, profile.backward_s * 1e3, profile.update_s * 1e3, profile.rest_s * 1e3);
+  if (!run.links) {
     fmt::print(
         "The run did not measure its links; one with --strategy mgwfbp or bytescheduler does, and makes predictions "
         "possible.\n");
     return 0;
   }
+  const LinkCost& links = run.links->all_reduce;
   fmt::print("measured all-reduce: {:.1f} µs + {:.3f} ns per byte (residual {:.0f} %, {} sizes)\n\n",
-             links.all_reduce.startup_s * 1e6, links.all_reduce.per_byte_s * 1e9, links.all_reduce.residual * 100,
-             links.all_reduce.samples.size());
-  fmt::print("predicted for these links, compute and communication alone:\n  {:<16} {:>10} {:>12} {:>12}\n", "strategy",
-             "transfers", "step", "exposed");
-  bool leaves_out = false;
-  for (const Strategy& strategy : strategies()) {
-    if (strategy.uses_servers && links.push_pull.samples.empty()) {
-      leaves_out = true;
-      continue;
-    }
-    const Plan candidate = strategy.make_plan(profile, links, ranks, arguments.strategy.options());
-    const double step_s = predict_step(candidate, profile, links).step_s;
-    fmt::print("  {:<16} {:>10} {:>9.2f} ms {:>9.2f} ms\n", strategy.name, candidate.transfers.size(), step_s * 1e3,
-               std::max(0.0, step_s - profile.forward_s - profile.backward_s) * 1e3);
-  }
-  if (leaves_out) fmt::print("A run with --strategy bytescheduler-ps also measures what parameter servers take.\n");
+             links.startup_s * 1e6, links.per_byte_s * 1e9, links.residual * 100, links.samples.size());
+  print_predictions(run, asked, ranks, rules);
+  if (!run.links->push_pull.is_measured())
+    fmt::print("A run with --strategy bytescheduler-ps also measures what parameter servers take.\n");
   return 0;
 }
 

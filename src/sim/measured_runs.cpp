@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/median.h"
-#include "sim/own_engine.h"
 
 namespace tutti {
 namespace {
@@ -24,7 +24,7 @@ struct Run {
 
 Run read_run(const fs::path& file) {
   Run run;
-  std::ifstream lines(file);
+  std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
     const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!record.is_object()) continue;  // cut off by a crash: what is missing is noticed below
@@ -36,6 +36,44 @@ Run read_run(const fs::path& file) {
       for (const json& seconds : record.at("step_s")) run.step_s.push_back(seconds);
   }
   return run;
+}
+
+/// The median of its steps after warm-up; none where the run was shorter, or did not come to its end.
+std::optional<double> steady_step_s(const Run& run) {
+  if (run.summary.is_null()) return std::nullopt;
+  const auto warm_up = static_cast<std::size_t>(run.summary.value("warm_up_steps", 0));
+  if (run.step_s.size() <= warm_up) return std::nullopt;
+  return upper_median({run.step_s.begin() + static_cast<std::ptrdiff_t>(warm_up), run.step_s.end()});
+}
+
+/// The sizes of its plan: as `auto` chose them, or as the run was given them.
+std::string settings_of(const Run& run, const json& config) {
+  if (run.plan.contains("search")) {
+    const json& search = run.plan.at("search");
+    return search.at("candidates").at(search.at("chosen").get<std::size_t>()).at("settings");
+  }
+  StrategyOptions options;
+  options.bucket_bytes = config.value("bucket_bytes", options.bucket_bytes);
+  options.fusion_bytes = config.value("fusion_bytes", options.fusion_bytes);
+  options.partition_bytes = config.value("partition_bytes", options.partition_bytes);
+  options.credit_bytes = config.value("credit_bytes", options.credit_bytes);
+  options.servers = config.value("servers", options.servers);
+  return settings_of(run.plan.at("plan").at("strategy").get<std::string>(), options);
+}
+
+/// As the engine has them for a run like this one.
+CandidateRules rules_of(const json& config, const std::optional<Links>& links) {
+  CandidateRules rules;
+  rules.servers = config.value("servers", 0);
+  const std::string wire = config.value("wire", "");
+  const bool is_compressed = wire == "topk" || wire == "sign";
+  const bool has_servers = links && links->push_pull.is_measured();
+  rules.allows = [=](const Strategy& strategy) {
+    return (!strategy.uses_servers || has_servers) && (!is_compressed || sums_by_all_reduce(strategy));
+  };
+  if (config.value("clip_norm", 0.0) > 0)
+    rules.adapt = [](Plan& plan) { plan.barrier = Barrier::optimizer_step, plan.sharded_optimizer = false; };
+  return rules;
 }
 
 /// The network's name by the folder of a run that belongs to a sweep; the run itself knows only what it measured.
@@ -90,8 +128,8 @@ struct GroupReader {
   void add(const Run& run) {
     const json& config = run.run.at("config");
     const std::string strategy = config.at("strategy");
-    const auto warm_up = static_cast<std::size_t>(run.summary.value("warm_up_steps", 0));
-    if (run.step_s.size() <= warm_up) return;
+    const std::optional<double> step_s = steady_step_s(run);
+    if (!step_s) return;
     group.model = config.at("model");
     group.batch = config.at("batch");
     group.ranks = config.at("ranks");
@@ -112,7 +150,7 @@ struct GroupReader {
     }
     auto& [plan, seconds] = by_strategy[strategy];
     plan = run.plan.at("plan").get<Plan>();
-    seconds.push_back(upper_median({run.step_s.begin() + static_cast<std::ptrdiff_t>(warm_up), run.step_s.end()}));
+    seconds.push_back(*step_s);
   }
 
   RunGroup result() const {
@@ -147,6 +185,30 @@ Software with_values(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+RecordedRun read_recorded_run(const fs::path& file) {
+  try {
+    const Run run = read_run(file);
+    if (run.plan.is_null())
+      throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
+    const json config = run.run.is_null() ? json::object() : run.run.value("config", json::object());
+    RecordedRun recorded;
+    recorded.plan = run.plan.at("plan");
+    recorded.settings = settings_of(run, config);
+    recorded.profile = run.plan.at("profile");
+    if (run.plan.contains("links")) recorded.links = run.plan.at("links").get<Links>();
+    if (config.contains("batch")) recorded.batch = config.at("batch").get<double>();
+    recorded.step_s = steady_step_s(run);
+    if (run.plan.contains("search"))
+      for (const json& one : run.plan.at("search").at("candidates"))
+        recorded.tried_s[one.at("strategy").get<std::string>() + " " + one.at("settings").get<std::string>()] =
+            one.at("step_s");
+    recorded.rules = rules_of(config, recorded.links);
+    return recorded;
+  } catch (const json::exception& error) {
+    throw Error("{}: a record in it is damaged: {}", file.string(), error.what());
+  }
+}
 
 std::vector<RunGroup> read_run_groups(const std::vector<fs::path>& folders, std::vector<std::string>& left_out) {
   std::map<json, GroupReader> groups;

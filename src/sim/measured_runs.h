@@ -1,14 +1,31 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/plan.h"
 #include "sim/cluster.h"
 #include "sim/fit.h"
+#include "sim/own_engine.h"
 
 namespace tutti {
+
+/// One training run of ours as its records have it.
+struct RecordedRun {
+  Plan plan;             // the newest
+  std::string settings;  // its sizes as options of the command line
+  Profile profile;
+  std::optional<Links> links;
+  std::optional<double> batch;            // samples per rank and micro-batch
+  std::optional<double> step_s;           // the median of its steps after warm-up, where it came to its end
+  std::map<std::string, double> tried_s;  // steps of what `auto` tried, by strategy and settings with a space between
+  CandidateRules rules;                   // what could have run in the plan's place
+};
+/// Throws Error naming the file when it holds no plan or is damaged.
+RecordedRun read_recorded_run(const std::filesystem::path& file);
 
 /// A training run of ours, or several alike: what its steps took, and under which plan.
 struct MeasuredRun {

@@ -56,26 +56,37 @@ SimulatedStep simulate_run(const Plan& plan, const Profile& profile, const Clust
   return simulate(plan, {profile}, cluster, lay_out(cluster, plan.ranks));
 }
 
-std::vector<PlannedStrategy> find_candidates(const Profile& profile, const Links& links, int ranks,
-                                             const CandidateRules& rules, std::size_t most) {
-  const Cluster cluster = cluster_of_run(links, ranks);
+PlannedStrategy plan_run(const Strategy& strategy, const StrategyOptions& options, const Profile& profile,
+                         const Links& links, int ranks, const CandidateRules& rules) {
+  PlannedStrategy planned;
+  planned.name = strategy.name;
+  planned.options = options;
+  planned.settings = settings_of(planned.name, options);
+  planned.plan = strategy.make_plan(profile, links, ranks, options);
+  if (rules.adapt) rules.adapt(planned.plan);
+  planned.step = simulate_run(planned.plan, profile, cluster_of_run(links, ranks));
+  return planned;
+}
+
+std::vector<PlannedStrategy> plan_run(const Profile& profile, const Links& links, int ranks,
+                                      const CandidateRules& rules) {
   const int64_t all_bytes = empty_plan(profile, "", ranks).elements * static_cast<int64_t>(sizeof(float));
   std::vector<PlannedStrategy> found;
   for (const Strategy& strategy : strategies()) {
     if (!rules.allows(strategy)) continue;
     PlannedStrategy best;
     for (const StrategyOptions& options : sized(strategy, all_bytes, rules.servers)) {
-      PlannedStrategy one;
-      one.name = strategy.name;
-      one.options = options;
-      one.settings = settings_of(one.name, options);
-      one.plan = strategy.make_plan(profile, links, ranks, options);
-      if (rules.adapt) rules.adapt(one.plan);
-      one.step = simulate_run(one.plan, profile, cluster);
+      PlannedStrategy one = plan_run(strategy, options, profile, links, ranks, rules);
       if (best.name.empty() || one.step.step_s < best.step.step_s) best = std::move(one);
     }
     found.push_back(std::move(best));
   }
+  return found;
+}
+
+std::vector<PlannedStrategy> find_candidates(const Profile& profile, const Links& links, int ranks,
+                                             const CandidateRules& rules, std::size_t most) {
+  std::vector<PlannedStrategy> found = plan_run(profile, links, ranks, rules);
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.step.step_s < b.step.step_s; });
   std::vector<PlannedStrategy> different;

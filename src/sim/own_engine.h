@@ -25,8 +25,15 @@ struct CandidateRules {
   int servers = 0;
 };
 
-/// The `most` fastest strategies by simulation, the fastest first, each with its best sizes. Of plans that send the
-/// same messages, one.
+/// One strategy with the sizes given, simulated.
+PlannedStrategy plan_run(const Strategy& strategy, const StrategyOptions& options, const Profile& profile,
+                         const Links& links, int ranks, const CandidateRules& rules);
+
+/// Every strategy that is allowed, each with the sizes that the simulation finds best.
+std::vector<PlannedStrategy> plan_run(const Profile& profile, const Links& links, int ranks,
+                                      const CandidateRules& rules);
+
+/// Of these the `most` fastest, the fastest first. Of plans that send the same messages, one.
 std::vector<PlannedStrategy> find_candidates(const Profile& profile, const Links& links, int ranks,
                                              const CandidateRules& rules, std::size_t most);
 

@@ -141,9 +141,9 @@ int servers_needed(const Workload& workload, const Cluster& cluster, int ranks) 
   return std::min(servers, 2 * layout.nodes);
 }
 
-int size_below(const Workload& workload, const Cluster& cluster, double bound) {
+int size_below(const Workload& workload, const Cluster& cluster, double bound, int servers) {
   for (int ranks = 2; ranks <= cluster.devices(); ranks *= 2)
-    if (best_of(plan_all(workload, cluster, ranks)).efficiency < bound) return ranks;
+    if (best_of(plan_all(workload, cluster, ranks, servers)).efficiency < bound) return ranks;
   return 0;
 }
 
@@ -151,11 +151,10 @@ std::string reasons(const PlannedStrategy& best, const Cluster& cluster, int ran
   const SimulatedStep& step = best.step;
   const double exposed = step.exposed_s / step.step_s;
   const double bytes = static_cast<double>(best.plan.elements) * sizeof(float);
-  std::string text = fmt::format(
-      "{} of gradients in {} transfers; {:.1f} ms of computation, transfers under way for "
-      "{:.1f} ms.\n",
-      readable_bytes(static_cast<uint64_t>(bytes)), best.plan.transfers.size(), step.compute_s * 1e3,
-      step.busy_s * 1e3);
+  std::string text = fmt::format("At {} ranks: --strategy {} {}\n", ranks, best.name, best.settings);
+  text += fmt::format("{} of gradients in {} transfers; {:.1f} ms of computation, transfers under way for {:.1f} ms.\n",
+                      readable_bytes(static_cast<uint64_t>(bytes)), best.plan.transfers.size(), step.compute_s * 1e3,
+                      step.busy_s * 1e3);
   if (exposed < 0.03) {
     text += "Computation bounds it: nearly all communication hides behind it.\n";
     return text;
@@ -163,28 +162,34 @@ std::string reasons(const PlannedStrategy& best, const Cluster& cluster, int ran
   const auto busiest = std::max_element(step.resource_s.begin(), step.resource_s.end()) - step.resource_s.begin();
   const char* const names[] = {"agreeing on the next transfer", "the ring of all ranks",   "links inside the node",
                                "links inside the node",         "the node's network card", "the node's network card"};
-  const std::string where = busiest >= kFirstServer ? "a parameter server" : names[busiest];
+  const std::string where = cluster.measured          ? "the links as they were measured"
+                            : busiest >= kFirstServer ? "a parameter server"
+                                                      : names[busiest];
   const double busiest_s = step.resource_s[static_cast<std::size_t>(busiest)];
   const Layout layout = lay_out(cluster, ranks);
   text += fmt::format(
       "{:.0f} % of the step is exposed communication. The busiest part of the way is {}: {:.1f} ms of "
       "a step of {:.1f} ms.\n",
       exposed * 100, where, busiest_s * 1e3, step.step_s * 1e3);
-  Transfer nothing;
-  const double startup_s = seconds_alone(nothing, best.plan, cluster, layout);
-  const double startups_s = startup_s * static_cast<double>(best.plan.transfers.size());
+  double startups_s = 0;
+  for (const Transfer& transfer : best.plan.transfers) {
+    Transfer nothing;
+    nothing.operation = transfer.operation;
+    startups_s += seconds_alone(nothing, best.plan, cluster, layout);
+  }
   if (best.plan.servers == 0)
     text += startups_s > 0.5 * busiest_s
                 ? fmt::format("Start-ups bound it: {} of them at {:.0f} µs; larger messages or fewer ranks help.\n",
-                              best.plan.transfers.size(), startup_s * 1e6)
+                              best.plan.transfers.size(),
+                              startups_s / static_cast<double>(best.plan.transfers.size()) * 1e6)
                 : fmt::format("Bandwidth bounds it: start-ups are {:.1f} ms of that.\n", startups_s * 1e3);
   return text;
 }
 
-std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks) {
+std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks, int servers) {
   std::vector<WhatIf> list;
   const auto add = [&](const std::string& change, const Workload& work, const Cluster& where) {
-    PlannedStrategy best = best_of(plan_all(work, where, ranks));
+    PlannedStrategy best = best_of(plan_all(work, where, ranks, servers));
     const double rate = best.samples_per_s;
     list.push_back({change, std::move(best), rate});
   };

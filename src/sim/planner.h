@@ -42,6 +42,9 @@ std::vector<PlannedStrategy> plan_all(const Workload& workload, const Cluster& c
 
 /// The fastest; one that needs servers has to be faster by more than the simulation can tell apart.
 const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned);
+/// What is to be read under a table that marks it.
+constexpr const char* kBestMeans =
+    "*: the best; strategies that need servers count only where they gain more than 2 %.\n";
 
 /// Samples per second of a single rank.
 double single_rate(const Workload& workload, const Cluster& cluster);
@@ -50,9 +53,9 @@ double single_rate(const Workload& workload, const Cluster& cluster);
 int servers_needed(const Workload& workload, const Cluster& cluster, int ranks);
 
 /// The smallest power of two of ranks at which the best strategy's efficiency is under `bound`; 0: none up to all.
-int size_below(const Workload& workload, const Cluster& cluster, double bound);
+int size_below(const Workload& workload, const Cluster& cluster, double bound, int servers = 0);
 
-/// What the step waits for, in words.
+/// What to ask for, and what the step then waits for, in words.
 std::string reasons(const PlannedStrategy& best, const Cluster& cluster, int ranks);
 
 struct WhatIf {
@@ -60,6 +63,6 @@ struct WhatIf {
   PlannedStrategy best;
   double samples_per_s = 0;
 };
-std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks);
+std::vector<WhatIf> what_ifs(const Workload& workload, const Cluster& cluster, int ranks, int servers = 0);
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-// `tutti calibrate TABLE` as a person runs it, on tables short enough to be fitted in no time.
+// `tutti calibrate` as a person runs it, on tables and runs short enough to be fitted in no time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "base/files.h"
+#include "sim/written_run.h"
 #include "support/command.h"
 
 namespace tutti {
@@ -91,10 +92,29 @@ TEST_F(CalibrateCommand, LeavesMislabelledRowsOutUnlessTold) {
 }
 
 TEST_F(CalibrateCommand, RefusesHoldingOutNothingOrEverything) {
-  expect_error("table.md --hold-out 64", 2, "--hold-out: no row has that size, model or network");
-  expect_error("table.md --hold-out resnet50/100gbe", 2, "--hold-out: no row");
+  expect_error("table.md --hold-out 64", 2, "--hold-out 64: nothing here has that name");
+  expect_error("table.md --hold-out resnet50/100gbe", 2, "--hold-out resnet50/100gbe: nothing");
   expect_error("table.md --hold-out resnet50", 2, "--hold-out leaves no row to fit");
   expect_error("", 2, "tables");
+}
+
+TEST_F(CalibrateCommand, NamesWhatMatchesNothingAmongSeveralThingsHeldOut) {
+  expect_error("table.md --hold-out 32 --hold-out bert-base --hold-out 64", 2,
+               "--hold-out bert-base, --hold-out 64: nothing here has that name. What can be held out: 10gbe, 16, 32, "
+               "4, 8, resnet50, resnet50/10gbe.");
+}
+
+TEST_F(CalibrateCommand, HoldsRunsOutByTheNamesTheyHave) {
+  for (const char* model : {"some-net", "other-net"})
+    for (const char* strategy : {"bsp", "wfbp", "dear"})
+      write_run(folder_ / "runs" / model / strategy, strategy, 0.030, true, {{"model", model}, {"link_gbps", 4}});
+  const CommandResult result = calibrate("runs --hold-out other-net");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("\nfitted, 3 runs"));
+  EXPECT_THAT(result.output, HasSubstr("\nheld out (*), 3 runs"));
+  expect_error("runs --hold-out other-net --hold-out othernet", 2,
+               "--hold-out othernet: nothing here has that name. What can be held out: 2, 4 Gbit/s, other-net, shm, "
+               "some-net.");
 }
 
 TEST_F(CalibrateCommand, NamesTheFileAndLineThatItCannotRead) {

@@ -1,4 +1,4 @@
-// `tutti plan --model … --cluster …` as a person runs it.
+// `tutti plan` as a person runs it, for a run and for a cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "plan/strategy.h"
+#include "sim/written_run.h"
 #include "support/command.h"
 
 namespace tutti {
@@ -192,6 +193,105 @@ TEST_F(PlanCommand, TakesProfileAndBatchOfARun) {
     EXPECT_EQ(refused.exit_code, 1) << refused.output;
     EXPECT_THAT(refused.output, HasSubstr(std::string("runs/") + broken + "/records.jsonl"));
   }
+}
+
+TEST_F(PlanCommand, KeepsToTheServersGivenWhenItAsksWhatIf) {
+  write("slow.yaml", std::regex_replace(kCluster, std::regex("count: 2, devices: 2"), "count: 4, devices: 1"));
+  const std::string asked = "plan --model resnet50 --cluster slow.yaml --gpus 4 --batch 8 --servers ";
+  for (const std::string servers : {"4", "8"}) {
+    const CommandResult result = tool(asked + servers);
+    ASSERT_EQ(result.exit_code, 0) << result.output;
+    const std::string what_if = result.output.substr(result.output.find("What if"));
+    for (const std::string other : {"4", "8"})
+      EXPECT_EQ(what_if.find("--servers " + other) != std::string::npos, other == servers) << what_if;
+  }
+}
+
+/// A row of the table of a run's strategies.
+struct RunRow {
+  bool is_best = false;
+  double step_ms = 0, exposed_ms = 0;
+  std::string measured, sizes;
+};
+std::map<std::string, RunRow> rows_of(const std::string& output) {
+  static const std::regex row(
+      "([* ]) (\\S+(?:, as \\w+)?) +\\d+ +([0-9.]+) ms +([0-9.]+) ms {1,12}((?:[0-9.]+ ms)?) *(.*)");
+  std::map<std::string, RunRow> rows;
+  std::istringstream lines(output);
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, match, row))
+      rows[match[2]] = {match[1] == "*", std::stod(match[3]), std::stod(match[4]), match[5], match[6]};
+  return rows;
+}
+
+TEST_F(PlanCommand, PredictsAStepOfARunAsAutoAndCalibrateDo) {
+  write_run(folder_ / "runs/some", "buckets", 0.050);
+  const CommandResult result = tool("plan some");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  auto rows = rows_of(result.output);
+  // Every strategy without servers, and the run itself.
+  std::size_t expected = 1;
+  for (const Strategy& strategy : strategies()) expected += strategy.uses_servers ? 0 : 1;
+  EXPECT_EQ(rows.size(), expected) << result.output;
+  const Profile profile = some_profile();
+  const double computed_ms = (profile.forward_s + profile.backward_s) * 1e3;
+  const Plan bsp = make_bsp_plan(profile, {}, 2, {});
+  const double sent_ms = measured_links().all_reduce.interpolated(bsp.elements * 4) * 1e3;
+  EXPECT_NEAR(rows["bsp"].step_ms, computed_ms + sent_ms, 0.01);
+  EXPECT_NEAR(rows["bsp"].exposed_ms, sent_ms, 0.01);
+  EXPECT_EQ(rows["buckets, as run"].measured, "50.00 ms");
+  EXPECT_EQ(rows["buckets, as run"].sizes, "--bucket-mb 4");
+  EXPECT_EQ(rows["buckets"].measured, "");
+  EXPECT_LE(rows["buckets"].step_ms, rows["buckets, as run"].step_ms);
+  std::string best;
+  for (const auto& [name, row] : rows)
+    if (row.is_best) {
+      EXPECT_EQ(best, "");
+      best = name;
+    }
+  for (const auto& [name, row] : rows) EXPECT_LE(rows[best].step_ms, row.step_ms) << name;
+  EXPECT_THAT(result.output, HasSubstr("At 2 ranks: --strategy " + best + " " + rows[best].sizes + "\n"));
+  EXPECT_THAT(result.output, HasSubstr("Computation bounds it"));
+
+  const CommandResult calibrated = tool("calibrate runs --rows");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(calibrated.output, match, std::regex("buckets +50.00 ms .* ([-+0-9.]+) %\n")))
+      << calibrated.output;
+  EXPECT_NEAR(std::stod(match[1]), (rows["buckets, as run"].step_ms / 50 - 1) * 100, 0.1);
+}
+
+TEST_F(PlanCommand, ShowsWhatAutoMeasuredWhileItTried) {
+  write_run(folder_ / "runs/some", "auto", 0.050);
+  const CommandResult result = tool("plan some");
+  auto rows = rows_of(result.output);
+  EXPECT_EQ(rows["buckets, as run"].measured, "50.00 ms") << result.output;
+  EXPECT_EQ(rows["buckets, as run"].sizes, "--bucket-mb 4");
+  EXPECT_EQ(rows["wfbp"].measured, "100.00 ms");
+  EXPECT_EQ(rows["bsp"].measured, "");
+  EXPECT_THAT(result.output, HasSubstr("of others, of the steps in which auto tried them"));
+  EXPECT_EQ(rows_of(tool("plan some --ranks 4").output)["wfbp"].measured, "");
+}
+
+TEST_F(PlanCommand, ShowsWhatAnotherStrategyOrSizeWouldMakeOfARun) {
+  write_run(folder_ / "runs/some", "buckets", 0.050);
+  const CommandResult dear = tool("plan some --strategy dear --bucket-mb 3");
+  EXPECT_THAT(dear.output, HasSubstr("plan 'dear'"));
+  EXPECT_EQ(rows_of(dear.output)["dear, as asked"].sizes, "--bucket-mb 3") << dear.output;
+  EXPECT_EQ(rows_of(dear.output)["buckets, as run"].measured, "50.00 ms");
+  const CommandResult four = tool("plan some --ranks 4");
+  EXPECT_THAT(four.output, HasSubstr("links and computation as measured with 2 ranks"));
+  EXPECT_EQ(rows_of(four.output).count("buckets, as asked"), 1u) << four.output;
+  EXPECT_EQ(rows_of(four.output).count("buckets, as run"), 0u);
+  EXPECT_THAT(dear.output, Not(HasSubstr("as measured with 2")));
+}
+
+TEST_F(PlanCommand, PredictsNothingWithoutMeasuredLinks) {
+  write_run(folder_ / "runs/some", "buckets", 0.050, false);
+  const CommandResult result = tool("plan some");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("The run did not measure its links"));
+  EXPECT_TRUE(rows_of(result.output).empty()) << result.output;
 }
 
 TEST_F(PlanCommand, RefusesWhatItCannotPlanBeforeTheFirstTable) {

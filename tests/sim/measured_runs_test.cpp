@@ -8,51 +8,15 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "plan/profiles.h"
 #include "plan/strategy.h"
 #include "sim/own_engine.h"
+#include "sim/written_run.h"
 
 namespace tutti {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-Links measured_links() {
-  Links links;
-  std::vector<LinkSample> samples;
-  for (int64_t bytes = 1 << 10; bytes <= 64 << 20; bytes *= 4)
-    samples.push_back({bytes, 100e-6 + 1e-9 * static_cast<double>(bytes)});
-  links.all_reduce = fit_link_cost(samples);
-  return links;
-}
-
-/// Computation about as long as communication.
-Profile some_profile() {
-  Profile profile = profile_of({1'000'000, 2'000'000, 500'000, 100});
-  for (GradientProfile& gradient : profile.gradients) {
-    gradient.ready_s *= 4;
-    gradient.needed_s *= 4;
-  }
-  profile.forward_s *= 4;
-  profile.backward_s *= 4;
-  return profile;
-}
-
-/// Writes the records of a run whose steps took `step_s` after a slow start.
-void write_run(const fs::path& folder, const std::string& strategy, double step_s, bool with_links = true) {
-  const Profile profile = some_profile();
-  const Plan plan = find_strategy(strategy == "auto" ? "bsp" : strategy).make_plan(profile, measured_links(), 2, {});
-  json plan_record = {{"record", "plan"}, {"profile", profile}, {"plan", plan}};
-  if (with_links) plan_record["links"] = measured_links();
-  const json config = {{"strategy", strategy}, {"model", "some-net"}, {"batch", 8}, {"ranks", 2}};
-  fs::create_directories(folder);
-  std::ofstream(folder / "records.jsonl")
-      << json({{"record", "run"}, {"config", config}, {"nodes", json::array({json::object()})}}) << '\n'
-      << plan_record << '\n'
-      << json({{"record", "epoch"}, {"step_s", {9.0, 8.0, step_s, step_s * 1.1, step_s * 0.9}}}) << '\n'
-      << json({{"record", "summary"}, {"transport", "shm"}, {"warm_up_steps", 2}}) << '\n';
-}
 
 class MeasuredRuns : public testing::Test {
  protected:
@@ -109,6 +73,46 @@ TEST_F(MeasuredRuns, PassOverRunsThatDidNotEndAndNameDamagedOnes) {
     EXPECT_NE(std::string(error.what()).find("b/records.jsonl"), std::string::npos) << error.what();
   }
   EXPECT_THROW(read_run_groups({folder_ / "missing"}, left_out), UsageError);
+}
+
+TEST_F(MeasuredRuns, AreReadOneByOneWithTheirSizes) {
+  write_run(folder_ / "a", "buckets", 0.020);
+  write_run(folder_ / "b", "auto", 0.010);
+  const RecordedRun fixed = read_recorded_run(folder_ / "a" / "records.jsonl");
+  EXPECT_EQ(fixed.plan.strategy, "buckets");
+  EXPECT_EQ(fixed.settings, "--bucket-mb 4");
+  EXPECT_EQ(fixed.profile.gradients.size(), 4U);
+  ASSERT_TRUE(fixed.links);
+  EXPECT_EQ(fixed.batch, 8);
+  EXPECT_EQ(fixed.step_s, 0.020);
+  const RecordedRun chosen = read_recorded_run(folder_ / "b" / "records.jsonl");
+  EXPECT_EQ(chosen.plan.strategy, "buckets");
+  EXPECT_EQ(chosen.settings, "--bucket-mb 4");  // not the 25 MiB that it was not asked to use
+}
+
+TEST_F(MeasuredRuns, WithoutAnEndHaveNoStepTime) {
+  write_run(folder_ / "a", "bsp", 0.020);
+  const std::string records = read_file(folder_ / "a" / "records.jsonl");
+  std::ofstream(folder_ / "a" / "records.jsonl") << records.substr(0, records.find(R"({"record":"epoch")"));
+  EXPECT_FALSE(read_recorded_run(folder_ / "a" / "records.jsonl").step_s);
+  std::ofstream(folder_ / "a" / "records.jsonl") << R"({"record":"run"})" << '\n';
+  EXPECT_THROW(read_recorded_run(folder_ / "a" / "records.jsonl"), Error);
+}
+
+TEST_F(MeasuredRuns, SayWhatCouldHaveRunInTheirPlace) {
+  const auto rules = [&](const json& config) {
+    write_run(folder_ / "a", "bsp", 0.020, true, config);
+    return read_recorded_run(folder_ / "a" / "records.jsonl").rules;
+  };
+  const CandidateRules plain = rules(json::object());
+  EXPECT_TRUE(plain.allows(find_strategy("dear")));
+  EXPECT_FALSE(plain.allows(find_strategy("wfbp-ps")));  // no run measured what servers take
+  EXPECT_FALSE(plain.adapt);
+  EXPECT_FALSE(rules({{"wire", "topk"}}).allows(find_strategy("dear")));
+  Plan plan = make_dear_plan(some_profile(), {}, 2, {});
+  ASSERT_EQ(plan.barrier, Barrier::next_forward);
+  rules({{"clip_norm", 1.0}}).adapt(plan);
+  EXPECT_EQ(plan.barrier, Barrier::optimizer_step);
 }
 
 TEST(EngineCosts, AreFoundFromRunsThatHadThem) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plan/profiles.h"
 
 namespace tutti {
@@ -75,6 +77,17 @@ TEST(OwnEngine, UpdatesWhileItWaitsOrHasNothingToCarry) {
   EXPECT_LE(step_s(update_s, 1e-13), step_s(0, 1e-13) + update_s * (1 + 1e-9));
 }
 
+TEST(OwnEngine, SaysWhatBoundsAStepOfARun) {
+  StrategyOptions options;
+  options.bucket_bytes = 100 << 20;  // one reduce-scatter and one all-gather
+  const PlannedStrategy dear =
+      plan_run(find_strategy("dear"), options, measured_profile(), measured_links(), 2, all_but_servers());
+  const std::string why = reasons(dear, cluster_of_run(measured_links(), 2), 2);
+  EXPECT_NE(why.find("At 2 ranks: --strategy dear --bucket-mb 100\n"), std::string::npos) << why;
+  EXPECT_NE(why.find("The busiest part of the way is the links as they were measured"), std::string::npos) << why;
+  EXPECT_NE(why.find("Bandwidth bounds it: start-ups are 0.1 ms of that"), std::string::npos) << why;
+}
+
 TEST(Candidates, ComeFastestFirstAndSendDifferentMessages) {
   const auto found = find_candidates(measured_profile(), measured_links(), 4, all_but_servers(), 100);
   ASSERT_GE(found.size(), 4U);
@@ -88,6 +101,19 @@ TEST(Candidates, ComeFastestFirstAndSendDifferentMessages) {
           << found[i].name << " and " << found[j].name;
   }
   for (const PlannedStrategy& one : found) check_plan(one.plan);
+}
+
+TEST(Candidates, AreTakenFromAllStrategiesOfARun) {
+  const auto all = plan_run(measured_profile(), measured_links(), 4, all_but_servers());
+  std::vector<std::string> expected, names;
+  for (const Strategy& strategy : strategies())
+    if (!strategy.uses_servers) expected.push_back(strategy.name);
+  for (const PlannedStrategy& one : all) names.push_back(one.name);
+  EXPECT_EQ(names, expected);
+  for (const PlannedStrategy& one : find_candidates(measured_profile(), measured_links(), 4, all_but_servers(), 3))
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const PlannedStrategy& other) {
+      return other.name == one.name && other.settings == one.settings && other.step.step_s == one.step.step_s;
+    })) << one.name;
 }
 
 TEST(Candidates, AreOnlyThoseThatMayRun) {

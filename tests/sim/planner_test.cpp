@@ -78,6 +78,23 @@ TEST(Planner, AnswersWhatAFasterNetworkOrMoreWorkPerStepWouldBring) {
     EXPECT_GE(change.samples_per_s, now * 0.999) << change.change;
 }
 
+TEST(Planner, KeepsToTheServersThatThereAre) {
+  Cluster cluster = some_cluster(8, 1);
+  cluster.network.bytes_per_s = 0.05e9;
+  const Workload workload = resnet(64);
+  // A ring of eight sends 1.75 times the gradients over each link; with eight servers it is once; one server takes all.
+  for (const WhatIf& change : what_ifs(workload, cluster, 8, 1))
+    EXPECT_LE(change.best.plan.servers, 1) << change.change << ": " << change.best.name;
+  const auto with_servers = what_ifs(workload, cluster, 8);
+  EXPECT_TRUE(std::any_of(with_servers.begin(), with_servers.end(),
+                          [](const WhatIf& change) { return change.best.plan.servers == 8; }));
+  const double between =
+      (best_of(plan_all(workload, cluster, 8, 1)).efficiency + best_of(plan_all(workload, cluster, 8, 8)).efficiency) /
+      2;
+  EXPECT_GT(size_below(workload, cluster, between, 1), 0);
+  EXPECT_EQ(size_below(workload, cluster, between), 0);
+}
+
 TEST(Planner, TakesAMeasuredProfileInsteadOfAComputedOne) {
   Workload workload;
   workload.batch = 10;
