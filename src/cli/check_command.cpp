@@ -43,7 +43,9 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
     return 1;
   }
   options.connect_s = seconds_since(start);
-  if (transport_of(arguments.ranks.transport, env) == "mpi") options.mpi = start_mpi().library;
+  if (std::string(comm->name()) == "mpi") options.mpi = start_mpi().library;
+  if (arguments.ranks.over_nccl()) options.gpu = arguments.ranks.own_gpu(env, options.torch.gpus.size());
+  options.gpu_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.ranks.timeout_s * 1000));
   const CheckReport report = run_check(*comm, options);
   if (comm->rank() == 0) {
     fmt::print("{}", describe(report));
@@ -73,6 +75,7 @@ std::function<int()> add_check_command(CLI::App& program, AskTorch ask_torch) {
       "  tutti check --ranks 2                       this machine\n"
       "  tutti check --hosts node1:2,node2:2         several, by mpirun\n"
       "  mpirun -np 4 --hostfile hosts tutti check   the same by hand; also under srun\n"
+      "  tutti check --ranks 8 --transport nccl      also whether the ranks' GPUs work together\n"
       "A table by node, then a line for each finding. ok: as it should be. warning: costs time or comfort, such as a\n"
       "link under half of what is usual. problem: training cannot be trusted, such as another binary on one node.\n"
       "Exit code: 0 without problems, 1 with one, 2 for what cannot be meant.");

@@ -89,18 +89,18 @@ void show_progress(const ProbedLevel& level, ProbeOp op, int64_t bytes) {
 }
 
 LinksReport measure(Communicator& comm, const ProbeArguments& arguments, ProbeOptions options, const std::string& job,
-                    RankFacts mine) {
+                    int gpu, RankFacts mine) {
   const auto start = Clock::now();
   LinksReport report;
-  report.transport = comm.name();
+  report.transport = arguments.ranks.over_nccl() ? "nccl" : comm.name();
   report.date = utc_now();
   report.nodes = find_nodes(comm);
   const CpuTimes before = read_cpu_times();
-  report.pairs = measure_pairs(comm, report.nodes, {});
-  report.levels = levels_to_probe(report.nodes, comm.name());
+  if (!arguments.ranks.over_nccl()) report.pairs = measure_pairs(comm, report.nodes, {});
+  report.levels = levels_to_probe(report.nodes, report.transport);
   for (ProbedLevel& level : report.levels) {
     options.progress = [&level](ProbeOp op, int64_t bytes) { show_progress(level, op, bytes); };
-    probe_level(comm, job, level, options);
+    probe_level(comm, job, gpu, level, options);
   }
   if (comm.rank() == 0 && ::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K");
   mine.steal = load_between(before, read_cpu_times()).steal;
@@ -153,7 +153,8 @@ int run(const ProbeArguments& arguments, const AskTorch& ask_torch) {
   comm->barrier()->wait();  // all look at the machine while all sleep
   RankFacts mine = own_facts(torch, ".");
   if (std::string(comm->name()) == "mpi") mine.mpi = start_mpi().library;
-  const LinksReport report = measure(*comm, arguments, options, env.job, std::move(mine));
+  const int gpu = arguments.ranks.over_nccl() ? arguments.ranks.own_gpu(env, torch.gpus.size()) : 0;
+  const LinksReport report = measure(*comm, arguments, options, env.job, gpu, std::move(mine));
   if (comm->rank() == 0) show(report, arguments);
   std::fflush(stdout);
   comm->barrier()->wait();  // nobody leaves while others still need them
@@ -189,6 +190,7 @@ std::function<int()> add_probe_command(CLI::App& program, AskTorch ask_torch) {
       "  tutti probe --ranks 2                       this machine, through shared memory\n"
       "  tutti probe --hosts node1:2,node2:2         several machines: inside a node, between nodes, all ranks\n"
       "  mpirun -np 4 --hostfile hosts tutti probe   the same by hand; also under srun\n"
+      "  tutti probe --ranks 8 --transport nccl      between the GPUs of this machine\n"
       "algbw is size / time. busbw is what a link of a ring moved meanwhile, as nccl-tests count it: algbw × 2(p-1)/p\n"
       "for an all-reduce, (p-1)/p for its halves. The ring bound is the least time that a ring of such links takes;\n"
       "what does not go around a ring, such as shared memory, can be faster. spread: half the distance of the\n"

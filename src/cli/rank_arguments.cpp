@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "cli/launcher.h"
 #include "cli/mpirun.h"
 #include "comm/connect.h"
 #include "comm/mpi/mpi.h"
+#include "comm/nccl/nccl.h"
 
 namespace tutti {
 namespace {
@@ -42,8 +45,8 @@ void RankArguments::add_to(CLI::App& command) {
   command.add_option("--hosts", hosts, "HOST:RANKS,…: start ranks on these machines, by mpirun")->group("Ranks");
   command
       .add_option("--transport", transport,
-                  "what messages travel through: shm, shared memory of one machine; mpi, any network; auto: shm where "
-                  "it can")
+                  "what messages travel through: shm, shared memory of one machine; mpi, any network; nccl, between "
+                  "GPUs; auto: shm where it can, else mpi")
       ->capture_default_str()
       ->group("Ranks");
   command.add_option("--timeout", timeout_s, "seconds to wait for all ranks to come")
@@ -55,8 +58,11 @@ std::optional<int> RankArguments::launch_unless_rank(const LaunchEnv& env) const
   if (ranks == 0 || ranks < -1 || ranks > kMostRanks)
     throw UsageError("--ranks is {}: it must be from 1 to {}", ranks, kMostRanks);
   if (timeout_s <= 0) throw UsageError("--timeout is {}: it must be above 0", timeout_s);
-  if (transport != "auto" && transport != "shm" && transport != "mpi")
-    throw UsageError("--transport is '{}': here it must be auto, shm or mpi", transport);
+  const std::vector<std::string> known = {"auto", "shm", "mpi", "nccl"};
+  if (std::find(known.begin(), known.end(), transport) == known.end())
+    throw UsageError("{}", unknown_name("transport", transport, known));
+  if (over_nccl() && nccl_version().empty())
+    throw UsageError("--transport nccl: this build has no NCCL; use --transport shm or mpi");
   if (!hosts.empty() && transport == "shm")
     throw UsageError("--hosts needs --transport mpi or auto: shm joins ranks of one machine");
   const bool is_launched = !env.launcher.empty();
@@ -86,11 +92,19 @@ std::optional<int> RankArguments::launch_unless_rank(const LaunchEnv& env) const
 
 std::unique_ptr<Communicator> RankArguments::connect(const LaunchEnv& env) const {
   ConnectOptions options;
-  options.transport = transport;
+  options.transport = over_nccl() ? "auto" : transport;
   options.timeout = kQuietTime;
   options.connect_timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));
-  if (transport_of(transport, env) == "mpi") reach_all_processes(options.connect_timeout);
+  if (transport_of(options.transport, env) == "mpi") reach_all_processes(options.connect_timeout);
   return connect_ranks(options, env);
+}
+
+int RankArguments::own_gpu(const LaunchEnv& env, std::size_t gpus) const {
+  // NCCL_HOSTID lets NCCL take ranks of one machine for ranks of several, and then it lets them share a GPU.
+  if (gpus == 0 || (static_cast<std::size_t>(env.local_size) > gpus && std::getenv("NCCL_HOSTID") == nullptr))
+    throw UsageError("--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks", gpus,
+                     env.local_size);
+  return env.local_rank % static_cast<int>(gpus);
 }
 
 }  // namespace tutti

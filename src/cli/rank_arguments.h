@@ -30,8 +30,13 @@ struct RankArguments {
   /// and has to go on as `env`. Throws UsageError for what cannot be meant.
   std::optional<int> launch_unless_rank(const LaunchEnv& env) const;
 
-  /// Joins the others. Throws CommFailed naming those that do not come in time.
+  /// Joins the others, for nccl over what auto stands for: GPUs are joined where they are measured. Throws CommFailed
+  /// naming those that do not come in time.
   std::unique_ptr<Communicator> connect(const LaunchEnv& env) const;
+
+  bool over_nccl() const { return transport == "nccl"; }
+  /// The one that this rank has for itself, of the machine's `gpus`. Throws UsageError where there is none.
+  int own_gpu(const LaunchEnv& env, std::size_t gpus) const;
 };
 
 }  // namespace tutti

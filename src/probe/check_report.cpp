@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "comm/exchange.h"
+#include "comm/nccl/nccl.h"
 
 namespace tutti {
 namespace {
@@ -33,6 +35,32 @@ std::string ranges(const std::vector<int>& ranks) {
     i = last + 1;
   }
   return text;
+}
+
+/// Whether the ranks' GPUs can add something up.
+Finding join_gpus(Communicator& comm, const CheckOptions& options) {
+  const auto start = Clock::now();
+  std::string failure;
+  try {
+    const auto gpus = make_nccl_communicator({comm.rank(), comm.size(), options.gpu,
+                                              [&](const std::string& text) { return broadcast_text(comm, text); },
+                                              options.gpu_timeout});
+    std::vector<float> sum(1 << 18, 1);
+    gpus->all_reduce_sum({sum.data(), sum.size(), DataType::f32})->wait();
+    const auto wrong =
+        std::find_if(sum.begin(), sum.end(), [&](float s) { return s != static_cast<float>(comm.size()); });
+    if (wrong != sum.end()) failure = fmt::format("1 from each of {} ranks adds up to {}", comm.size(), *wrong);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  const std::vector<std::string> failures = gather_texts(comm, failure);
+  for (std::size_t rank = 0; rank < failures.size(); ++rank)
+    if (!failures[rank].empty())
+      return {Severity::problem, "nccl",
+              fmt::format("the GPUs do not work together: rank {}: {}", rank, failures[rank])};
+  return {
+      Severity::ok, "nccl",
+      fmt::format("the ranks' GPUs add up 1 MB over NCCL {}, after {:.1f} s", nccl_version(), seconds_since(start))};
 }
 
 /// The fastest message between this node and others, or inside it where it is alone.
@@ -68,6 +96,7 @@ CheckReport run_check(Communicator& comm, const CheckOptions& options) {
   append(report.findings, compare_builds(report.ranks));
   append(report.findings, compare_models(report.ranks));
   append(report.findings, compare_machines(report.ranks));
+  if (options.gpu >= 0) report.findings.push_back(join_gpus(comm, options));
   append(report.findings, judge_clocks(report.clocks, report.ranks));
   append(report.findings, judge_links(report.pairs, report.nodes, options.link_gbps * 1e9 / 8));
   return report;

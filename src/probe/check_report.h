@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -17,6 +18,8 @@ struct CheckOptions {
   std::filesystem::path runs_folder = "runs";
   double link_gbps = 0;  // what links between nodes should carry; 0: compare them with each other
   double connect_s = 0;  // what it took to connect
+  int gpu = -1;          // this rank's, to be joined with the others' by NCCL; -1: none is
+  std::chrono::milliseconds gpu_timeout{20'000};
 };
 
 /// All that was seen and what follows from it.

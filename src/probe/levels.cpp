@@ -7,6 +7,7 @@
 
 #include "comm/exchange.h"
 #include "comm/mpi/mpi.h"
+#include "comm/nccl/nccl.h"
 #include "comm/shm/shm.h"
 
 namespace tutti {
@@ -14,7 +15,12 @@ namespace {
 
 constexpr std::chrono::minutes kTimeout{10};
 
-std::unique_ptr<Communicator> connect_level(const ProbedLevel& level, const std::string& job, int index) {
+std::unique_ptr<Communicator> connect_level(Communicator& comm, const ProbedLevel& level, const std::string& job,
+                                            int gpu, int index) {
+  if (level.transport == "nccl")
+    return make_nccl_communicator({index, static_cast<int>(level.ranks.size()), gpu,
+                                   [&](const std::string& text) { return broadcast_text(comm, text, level.ranks[0]); },
+                                   kTimeout});
   const std::string name = "probe-" + level.name + "-" + level.transport;
   if (level.transport == "mpi") return make_mpi_communicator({name, index, level.ranks, kTimeout, false});
   ShmOptions shm;
@@ -52,7 +58,7 @@ std::vector<ProbedLevel> levels_to_probe(const std::vector<Node>& nodes, const s
   if (nodes.size() == 1) return {{"node", transport, all, 0, {}}};
   std::vector<ProbedLevel> levels;
   if (crowded != nullptr) {
-    levels.push_back({"node", "shm", crowded->ranks, 0, {}});
+    if (transport != "nccl") levels.push_back({"node", "shm", crowded->ranks, 0, {}});
     levels.push_back({"node", transport, crowded->ranks, 0, {}});
   }
   levels.push_back({"nodes", transport, firsts, 0, {}});
@@ -60,18 +66,20 @@ std::vector<ProbedLevel> levels_to_probe(const std::vector<Node>& nodes, const s
   return levels;
 }
 
-void probe_level(Communicator& comm, const std::string& job, ProbedLevel& level, ProbeOptions options) {
+void probe_level(Communicator& comm, const std::string& job, int gpu, ProbedLevel& level, ProbeOptions options) {
   // Between two of all ranks: that is one of the other levels.
   if (level.name == "all")
     options.ops.erase(std::remove(options.ops.begin(), options.ops.end(), ProbeOp::send), options.ops.end());
   const auto at = std::find(level.ranks.begin(), level.ranks.end(), comm.rank());
   std::string figures;
   if (at != level.ranks.end()) {
-    const bool is_all = static_cast<int>(level.ranks.size()) == comm.size();
-    const auto own =
-        is_all ? nullptr : connect_level(level, job, static_cast<int>(std::distance(level.ranks.begin(), at)));
+    const bool is_comm = level.transport == comm.name() && static_cast<int>(level.ranks.size()) == comm.size();
+    const auto index = static_cast<int>(std::distance(level.ranks.begin(), at));
+    const auto own = is_comm ? nullptr : connect_level(comm, level, job, gpu, index);
     figures = nlohmann::json(probe_links(own ? *own : comm, options)).dump();
     if (own) own->barrier()->wait();  // nobody leaves while others still need them
+  } else if (level.transport == "nccl") {
+    broadcast_text(comm, "", level.ranks[0]);  // how the others find each other
   }
   comm.barrier()->wait();
   level.ops.clear();

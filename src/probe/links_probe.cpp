@@ -50,6 +50,12 @@ class Runner {
 
   /// Each rank brings its number + 1 in every element; so the result is known. What follows runs on zeros, which stay.
   void check() {
+    std::vector<float> host;
+    float* const on_device = data_;
+    if (comm_.device_stream() != nullptr) {  // a GPU's memory cannot be looked into: the host's goes through it
+      host.resize(message_.count);
+      message_.data = data_ = host.data();
+    }
     const auto mine = static_cast<float>(comm_.rank() + 1), all = static_cast<float>(comm_.size());
     std::fill_n(data_, message_.count, mine);
     run();
@@ -69,6 +75,7 @@ class Runner {
       begin += count;
     }
     std::fill_n(data_, message_.count, 0.0F);
+    message_.data = data_ = on_device;
   }
 
  private:

@@ -79,6 +79,15 @@ TEST_F(Commands, CheckNamesARankThatDoesNotCome) {
                                    AnyOf(HasSubstr("missing"), HasSubstr("come"))));
 }
 
+TEST_F(Commands, RefuseNcclWithoutItOrAGpuForEachRank) {  // the tool knows of no GPU
+  for (const char* command : {"check", "probe"}) {
+    const CommandResult result = tool(std::string(command) + " --ranks 2 --transport nccl");
+    EXPECT_NE(result.exit_code, 0) << result.output;
+    EXPECT_THAT(result.output, AnyOf(HasSubstr("--transport nccl: this build has no NCCL"),
+                                     HasSubstr("--transport nccl needs a GPU for each rank")));
+  }
+}
+
 TEST_F(Commands, ProbeWritesALinksFile) {
   const CommandResult result = tool("probe --ranks 3 --max-mb 0.25 --seconds 0.01");
   EXPECT_EQ(result.exit_code, 0) << result.output;

@@ -68,6 +68,8 @@ TEST(Levels, OfSeveralNodesAreInsideBetweenAndAll) {
   EXPECT_THAT(levels[2].ranks, ElementsAre(0, 1));
   EXPECT_THAT(levels[3].ranks, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(levels_to_probe({{"a", {0}}, {"b", {1}}}, "mpi").size(), 1U);
+  for (const ProbedLevel& level : levels_to_probe({{"a", {0, 2}}, {"b", {1, 3}}}, "nccl"))
+    EXPECT_EQ(level.transport, "nccl") << level.name;
 }
 
 TEST(RingBound, OfAllRanksIsThatOfTheLinkBetweenNodes) {
