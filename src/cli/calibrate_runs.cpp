@@ -71,13 +71,13 @@ void print_auto(const std::vector<RunGroup>& groups) {
       if (run.strategy != "auto" && (best == nullptr || run.step_s < best->step_s)) best = &run;
     if (chosen == group.runs.end() || best == nullptr) continue;
     if (is_first)
-      fmt::print("\n  {:<12} {:<16} {:>5}  {:<24} {:<24} {:>10}\n", "model", "place", "ranks", "auto", "best fixed",
-                 "auto over");
+      fmt::print("\n  {:<12} {:<16} {:>5}  {:<24} {:<24} {:>10}  {}\n", "model", "place", "ranks", "auto", "best fixed",
+                 "auto over", "runs of one differ by");
     is_first = false;
-    fmt::print("  {:<12} {:<16} {:>5}  {:<24} {:<24} {:>+8.1f} %\n", group.model, group.place(), group.ranks,
-               fmt::format("{} {:.2f} ms", chosen->plan.strategy, chosen->step_s * 1e3),
+    fmt::print("  {:<12} {:<16} {:>5}  {:<24} {:<24} {:>+8.1f} %  {:.1f} % and {:.1f} % (of {})\n", group.model,
+               group.place(), group.ranks, fmt::format("{} {:.2f} ms", chosen->plan.strategy, chosen->step_s * 1e3),
                fmt::format("{} {:.2f} ms", best->strategy, best->step_s * 1e3),
-               (chosen->step_s / best->step_s - 1) * 100);
+               (chosen->step_s / best->step_s - 1) * 100, chosen->spread * 100, best->spread * 100, best->runs);
   }
 }
 

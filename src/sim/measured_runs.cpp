@@ -158,9 +158,12 @@ struct GroupReader {
     // Every run has measured how long it computes: one alone may have had a bad moment.
     if (alone_s(group.profile) > 0)
       complete.profile = stretched(group.profile, upper_median(alone) / alone_s(group.profile));
-    for (const auto& [strategy, measured] : by_strategy)
-      complete.runs.push_back(
-          {strategy, measured.first, upper_median(measured.second), static_cast<int>(measured.second.size())});
+    for (const auto& [strategy, measured] : by_strategy) {
+      const auto& [plan, seconds] = measured;
+      const double step_s = upper_median(seconds);
+      const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+      complete.runs.push_back({strategy, plan, step_s, static_cast<int>(seconds.size()), (*most - *least) / step_s});
+    }
     return complete;
   }
 };

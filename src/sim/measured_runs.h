@@ -33,6 +33,7 @@ struct MeasuredRun {
   Plan plan;
   double step_s = 0;  // the median of its steps after warm-up; of several runs, the median of those
   int runs = 1;
+  double spread = 0;  // from the shortest of them to the longest, over step_s
 };
 
 /// Runs that differ in nothing but the strategy. One of them has measured profile and links for all.

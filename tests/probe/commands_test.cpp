@@ -117,7 +117,7 @@ TEST_F(Commands, WhatCannotBeMeantIsOneMessageAndExitCodeTwo) {
       {"probe --plot a.gif", ".svg or .png"},        {"probe --plot none/a.svg", "there is no folder none"},
       {"probe --links none/a", "no folder none"},    {"probe --ranks 1", "nobody to talk to"},
       {"probe --link-gbps -1", "--link-gbps is -1"}, {"check --ranks 0", "--ranks is 0"},
-      {"check --transport tcp", "auto, shm or mpi"}, {"check --timeout 0", "--timeout is 0"},
+      {"check --transport tcp", "auto, shm, mpi"},   {"check --timeout 0", "--timeout is 0"},
       {"check --hosts a:x", "HOST:RANKS"},           {"check --hosts a:2 --ranks 3", "contradicts --hosts"},
       {"check --hosts a --transport shm", "shm"},    {"check --link-gbps -2", "--link-gbps is -2"},
   };
