@@ -149,8 +149,9 @@ std::vector<Stage> measured_stages(const Transfer& transfer, const Links& links,
       stage.delay_s = std::max(0.0, links.push_pull.interpolated(bytes) - stage.seconds);
       break;
   }
-  stage.beside_s = stage.seconds * (1 + software.transfer_slowdown);
-  stage.launch_s = software.launch_s;
+  // The thread that starts it takes its time from the cores that compute, so this counts as part of the message.
+  stage.beside_s = stage.seconds * (1 + software.transfer_slowdown) + software.launch_s;
+  stage.seconds += software.launch_s;
   return {stage, {kInsideBack, 0, 0, false}};  // where it is after its delay
 }
 
