@@ -34,10 +34,12 @@ struct Software {
   double transfer_slowdown = 0;           // and they take 1 + this times as long on the device while it computes
   double sgd_launch_s = 0;                // optimizer, per tensor: launches that no longer hide behind backward
   double adam_launch_s = 0;
+  double unmerge_s = 0;        // per tensor that travelled with others: its gradient is found again after the last one
   double update_bytes = 0;     // optimizer: bytes that it moves per parameter
   double scheduled_sgd_s = 0;  // per transfer of plans that cross steps: polling and its own update
   double scheduled_adam_s = 0;
   double server_sum_bytes_per_s = 0;  // that a server adds up; 0: at once
+  bool asks_for_sums = false;         // a worker asks for each sum, behind its pushes that wait to be sent
   bool colocated_servers = false;     // on the nodes that train
   /// As our engine does it: slices are updated by the thread that starts transfers when it has none to carry, or by the
   /// one that computes while it waits. Otherwise updates take nobody's time.

@@ -102,10 +102,12 @@ Software read_software(const std::string& file, const YAML::Node& node) {
        {"transfer_slowdown", figure(file, "transfer_slowdown", software.transfer_slowdown, 1)},
        {"sgd_launch_us", figure(file, "sgd_launch_us", software.sgd_launch_s, 1e-6)},
        {"adam_launch_us", figure(file, "adam_launch_us", software.adam_launch_s, 1e-6)},
+       {"unmerge_us", figure(file, "unmerge_us", software.unmerge_s, 1e-6)},
        {"update_bytes", figure(file, "update_bytes", software.update_bytes, 1)},
        {"scheduled_sgd_us", figure(file, "scheduled_sgd_us", software.scheduled_sgd_s, 1e-6)},
        {"scheduled_adam_us", figure(file, "scheduled_adam_us", software.scheduled_adam_s, 1e-6)},
        {"server_sum_gb_per_s", figure(file, "server_sum_gb_per_s", sum_gb, 1)},
+       {"asks_for_sums", [&](const YAML::Node& value) { software.asks_for_sums = value.Scalar() == "true"; }},
        {"colocated_servers", [&](const YAML::Node& value) { software.colocated_servers = value.Scalar() == "true"; }}});
   software.server_sum_bytes_per_s = sum_gb * 1e9;
   return software;

@@ -65,7 +65,7 @@ Fit fit_parameters(const std::vector<FitParameter>& parameters, const Residuals&
     return result;
   };
 
-  constexpr double kStep = 1e-3;
+  constexpr double kStep = 1e-2;  // wide enough to see past the kinks of a simulation
   Vector now = evaluate(at);
   double cost = sum_of_squares(now), damping = 1e-2;
   Matrix normal(n, Vector(n)), columns(n);
@@ -109,7 +109,7 @@ Fit fit_parameters(const std::vector<FitParameter>& parameters, const Residuals&
       now = there;
       cost = new_cost;
     }
-    if (!improved || gained < 1e-4 * cost) break;
+    if (!improved || gained < 1e-5 * cost) break;
   }
 
   // Uncertainty from the curvature of the data alone, without the pull.

@@ -21,7 +21,7 @@ struct CollectiveCost {
 
 CollectiveCost cost_of(std::vector<Stage> stages) {
   CollectiveCost cost{std::move(stages), 0};
-  for (const Stage& stage : cost.stages) cost.seconds += stage.seconds + stage.delay_s;
+  for (const Stage& stage : cost.stages) cost.seconds += stage.alone_s();
   return cost;
 }
 
@@ -37,9 +37,9 @@ CollectiveCost ring(double bytes, const Cluster& cluster, const Layout& layout) 
     if (layout.per_node == 1) inside_s = 0;
     startup_s = share * (cluster.network.startup_s * nodes + cluster.inside.startup_s * (ranks - nodes));
   }
-  const double launch_s = cluster.software.launch_s;
-  Stage stage{kRing, launch_s + std::max({startup_s, inside_s, between_s}), 0, true};
-  stage.beside_s = launch_s + std::max({startup_s, inside_s * (1 + cluster.software.transfer_slowdown), between_s});
+  Stage stage{kRing, std::max({startup_s, inside_s, between_s}), 0, true};
+  stage.beside_s = std::max({startup_s, inside_s * (1 + cluster.software.transfer_slowdown), between_s});
+  stage.launch_s = cluster.software.launch_s;
   return cost_of({stage});
 }
 
@@ -47,9 +47,10 @@ CollectiveCost ring(double bytes, const Cluster& cluster, const Layout& layout) 
 CollectiveCost hierarchical(double bytes, const Cluster& cluster, const Layout& layout) {
   const double devices = layout.per_node, nodes = layout.nodes;
   const double moved_s = (devices - 1) / devices * bytes / cluster.inside.bytes_per_s;
-  const double startup_s = cluster.software.launch_s + (devices - 1) * cluster.inside.startup_s;
+  const double startup_s = (devices - 1) * cluster.inside.startup_s;
   Stage inside{kInside, startup_s + moved_s, 0, true};
   inside.beside_s = startup_s + moved_s * (1 + cluster.software.transfer_slowdown);
+  inside.launch_s = cluster.software.launch_s;
   const double between_s =
       2 * (nodes - 1) / nodes *
       (nodes * cluster.network.startup_s + bytes / collective_bytes_per_s(cluster.network, layout.nodes));
@@ -62,7 +63,7 @@ CollectiveCost tree(double bytes, const Cluster& cluster, const Layout& layout) 
   const double startup_s = 2 * depth * cluster.network.startup_s + 2 * layout.per_node * cluster.inside.startup_s;
   const double bytes_per_s = std::min(collective_bytes_per_s(cluster.network, layout.nodes),
                                       layout.per_node > 1 ? cluster.inside.bytes_per_s : cluster.network.bytes_per_s);
-  return cost_of({{kRing, cluster.software.launch_s + startup_s + 2 * bytes / bytes_per_s, 0, true}});
+  return cost_of({{kRing, startup_s + 2 * bytes / bytes_per_s, 0, true, 0, cluster.software.launch_s}});
 }
 
 std::vector<Stage> collective_stages(double bytes, const Cluster& cluster, const Layout& layout) {
@@ -94,11 +95,12 @@ std::vector<Stage> push_pull_stages(const Transfer& transfer, const Plan& plan, 
   const double bytes = bytes_of(transfer), nodes = layout.nodes;
   const Software& software = cluster.software;
   std::vector<Stage> stages;
-  // Summed inside the node and copied to the host; the way back is the same.
-  const double startup_s = software.stage_launch_s + cluster.inside.startup_s;
-  const double moved_s = bytes / cluster.inside.bytes_per_s;
+  // Summed inside the node and, where there are others, copied to the host; the way back is the same.
+  const double startup_s = cluster.inside.startup_s, devices = layout.per_node;
+  const double moved_s = (layout.nodes > 1 ? 1 : (devices - 1) / devices) * bytes / cluster.inside.bytes_per_s;
   Stage inside{kInside, startup_s + moved_s, 0, true};
   inside.beside_s = startup_s + moved_s * (1 + software.transfer_slowdown);
+  inside.launch_s = software.stage_launch_s;
   stages.push_back(inside);
   if (layout.nodes > 1) {
     const double servers = std::max(1, plan.servers);
@@ -112,10 +114,12 @@ std::vector<Stage> push_pull_stages(const Transfer& transfer, const Plan& plan, 
     stages.push_back(card_stage(server, server + 2, true, served, server_bytes_per_s, cluster.network));
     if (software.server_sum_bytes_per_s > 0)
       stages.push_back({server + 1, nodes * bytes / software.server_sum_bytes_per_s, 0, false});
+    if (software.asks_for_sums) stages.push_back({kNodeOut, 0, cluster.network.startup_s, false});
     stages.push_back(card_stage(server, server + 2, false, served, server_bytes_per_s, cluster.network));
     stages.push_back(card_stage(kNodeOut, kNodeIn, false, carried, worker_bytes_per_s, cluster.network));
   }
-  inside.resource = kInsideBack;
+  // Devices of a node sum in a ring, which uses their links in both directions: up and down take turns.
+  if (layout.per_node == 1) inside.resource = kInsideBack;
   stages.push_back(inside);
   return stages;
 }
@@ -145,6 +149,7 @@ std::vector<Stage> measured_stages(const Transfer& transfer, const Links& links,
       stage.delay_s = std::max(0.0, links.push_pull.interpolated(bytes) - stage.seconds);
       break;
   }
+  // The thread that starts it takes its time from the cores that compute, so this counts as part of the message.
   stage.beside_s = stage.seconds * (1 + software.transfer_slowdown) + software.launch_s;
   stage.seconds += software.launch_s;
   return {stage, {kInsideBack, 0, 0, false}};  // where it is after its delay
@@ -168,6 +173,7 @@ std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const C
       for (Stage& stage : stages) {
         stage.seconds /= 2;
         stage.beside_s /= 2;
+        stage.launch_s /= 2;
       }
     }
     const double negotiation_s = software.negotiation_s + software.negotiation_per_doubling_s * std::log2(layout.ranks);
@@ -178,7 +184,7 @@ std::vector<Stage> stages_of(const Transfer& transfer, const Plan& plan, const C
 
 double seconds_alone(const Transfer& transfer, const Plan& plan, const Cluster& cluster, const Layout& layout) {
   double seconds = 0;
-  for (const Stage& stage : stages_of(transfer, plan, cluster, layout)) seconds += stage.seconds + stage.delay_s;
+  for (const Stage& stage : stages_of(transfer, plan, cluster, layout)) seconds += stage.alone_s();
   return seconds;
 }
 
@@ -210,7 +216,7 @@ Links links_of(const Cluster& cluster, const Layout& layout, int servers) {
     std::vector<double> busy(static_cast<std::size_t>(kFirstServer + kPerServer), 0);
     for (const Stage& stage : stages_of(transfer, plan, cluster, layout))
       busy[static_cast<std::size_t>(stage.resource)] +=
-          stage.resource >= kFirstServer ? stage.seconds / servers : stage.seconds;
+          (stage.launch_s + stage.seconds) / (stage.resource >= kFirstServer ? servers : 1);
     links.push_pull.per_byte_s = *std::max_element(busy.begin(), busy.end()) / (4 << 20);
   }
   return links;

@@ -19,13 +19,17 @@ enum Resource : int {
 };
 constexpr int kPerServer = 3;
 
-/// A part of a transfer's way: it takes `seconds` of a resource, and arrives `delay_s` later at the next one.
+/// A part of a transfer's way: it takes `launch_s` and then `seconds` of a resource, and arrives `delay_s` later at the
+/// next one.
 struct Stage {
   int resource = 0;
   double seconds = 0;
   double delay_s = 0;
-  bool on_device = false;  // slows computation down
-  double beside_s = 0;     // that it takes while the device computes; 0: as many seconds
+  bool on_device = false;  // slows computation down, for `seconds`
+  double beside_s = 0;     // instead of `seconds`, while the device computes; 0: as many
+  double launch_s = 0;     // on the host, until the device has anything to do with it
+
+  double alone_s() const { return launch_s + seconds + delay_s; }
 };
 
 /// The way of one transfer through the cluster.

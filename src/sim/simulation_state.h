@@ -49,6 +49,7 @@ struct Worker {
 struct Queue {
   std::deque<std::size_t> waiting;  // transfers
   bool is_busy = false;
+  bool is_launching = false;  // what is served has not reached the device
   std::size_t served = 0;
   double used_s = 0;
   double left_s = 0, since_s = 0;  // of the stage, as if the device were idle

@@ -24,12 +24,16 @@ using simulation::Worker;
 constexpr int kMostSteps = 8;
 constexpr double kSteady = 1e-6;  // relative difference between steps
 
+/// Fewer transfers than tensors.
+bool merges(const Plan& plan) { return plan.transfers.size() < plan.slots.size(); }
+
 /// Of a whole update, or of one rank's share where the optimizer's state is sharded. A single rank launches it while
 /// backward still runs.
 double whole_update_s(const Plan& plan, const Profile& profile, const Software& software, const Device& device,
                       const std::string& optimizer, int ranks, int shares) {
   if (profile.update_s > 0) return profile.update_s / shares;
-  const double launch_s = ranks == 1 ? 0 : optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
+  double launch_s = ranks == 1 ? 0 : optimizer == "sgd" ? software.sgd_launch_s : software.adam_launch_s;
+  if (ranks > 1 && merges(plan)) launch_s += software.unmerge_s;
   const double bytes = static_cast<double>(plan.elements) * software.update_bytes / shares;
   return launch_s * static_cast<double>(plan.slots.size()) +
          (device.memory_bytes_per_s > 0 ? bytes / (device.memory_bytes_per_s * device.memory_efficiency) : 0);
@@ -116,7 +120,8 @@ class Simulation {
   bool device_computes() const { return workers_[0].is_busy; }
   double stage_rate(const Queue& queue) const {
     const Stage& stage = ways_[queue.served][stage_[queue.served]];
-    return device_computes() && stage.beside_s > stage.seconds ? stage.seconds / stage.beside_s : 1;
+    const bool is_slowed = device_computes() && !queue.is_launching && stage.beside_s > stage.seconds;
+    return is_slowed ? stage.seconds / stage.beside_s : 1;
   }
   void set_busy(Worker& worker, bool is_busy) {
     if (worker.is_busy == is_busy) return;
@@ -332,9 +337,18 @@ class Simulation {
     const Stage& stage = ways_[transfer][stage_[transfer]];
     queue.is_busy = true;
     queue.served = transfer;
+    queue.used_s += stage.launch_s + stage.seconds;
+    queue.is_launching = stage.launch_s > 0;
+    if (!queue.is_launching) return run_stage(queue);
+    queue.left_s = stage.launch_s;
+    queue.since_s = now_;
+    schedule(Event::stage_done, now_ + stage.launch_s, static_cast<std::size_t>(stage.resource), ++queue.version);
+  }
+
+  void run_stage(Queue& queue) {
+    const Stage& stage = ways_[queue.served][stage_[queue.served]];
     queue.left_s = stage.seconds;
     queue.since_s = now_;
-    queue.used_s += stage.seconds;
     if (stage.on_device && ++running_on_device_ == 1 && cluster_.software.slowdown > 0) {
       --running_on_device_;
       settle();
@@ -348,6 +362,7 @@ class Simulation {
 
   void stage_done(std::size_t resource) {
     Queue& queue = resources_[resource];
+    if (std::exchange(queue.is_launching, false)) return run_stage(queue);
     const std::size_t transfer = queue.served;
     const Stage& stage = ways_[transfer][stage_[transfer]];
     queue.is_busy = false;

@@ -108,6 +108,25 @@ TEST(PublishedRun, PlacesKeysOnServersAsUnevenlyAsBytePsDoes) {
   }
 }
 
+TEST(PublishedRun, OfBspWithServersPushesOneTensorInPartitionsAndUpdatesWithSgd) {
+  for (const PublishedRow& row : good_rows()) {
+    if (row.method != "BSP-PS" || row.ranks != 8) continue;
+    const PublishedRun run = run_of(row);
+    EXPECT_EQ(run.optimizer, "sgd");
+    std::vector<int64_t> load(2);
+    for (const Transfer& transfer : run.plan.transfers) {
+      EXPECT_EQ(transfer.starts, StartsWhen::backward_done);
+      EXPECT_LE(transfer.elements() * 4, 4'096'000);
+      ++load[static_cast<std::size_t>(transfer.server)];
+    }
+    EXPECT_EQ(load[0] + load[1], (run.plan.elements * 4 + 4'095'999) / 4'096'000);
+    EXPECT_LE(std::abs(load[0] - load[1]),
+              1);  // neighbours differ in a digit, which the hash sends to the other server
+    return;
+  }
+  FAIL() << "no such row";
+}
+
 #ifdef TUTTI_HAS_YAML
 TEST(ShippedClusters, PredictPublishedRowsWithinAFewPercent) {
   const std::vector<Prediction> predictions = PublishedRuns(good_rows()).predict(shipped());

@@ -16,7 +16,7 @@ nodes:
 inside: {gb_per_s: 10, startup_us: 5}
 network: {gb_per_s: 1.2, startup_us: 30, duplex: 1.5}
 collective: hierarchical
-software: {negotiation_us: 100, slowdown: 0.1}
+software: {negotiation_us: 100, slowdown: 0.1, unmerge_us: 10, asks_for_sums: true}
 )";
 
 std::string refusal(const std::string& text) {
@@ -40,6 +40,8 @@ TEST(ClusterFile, GivesFiguresInSecondsAndBytes) {
   EXPECT_DOUBLE_EQ(cluster.groups[1].device.flop_per_s, 20e12);
   EXPECT_EQ(cluster.collective, Collective::hierarchical);
   EXPECT_DOUBLE_EQ(cluster.software.negotiation_s, 100e-6);
+  EXPECT_DOUBLE_EQ(cluster.software.unmerge_s, 10e-6);
+  EXPECT_TRUE(cluster.software.asks_for_sums);
 }
 
 TEST(ClusterFile, SaysWhereItIsWrong) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "some_cluster.h"
 
 namespace tutti {
@@ -74,6 +76,21 @@ TEST(MessageCost, OfPushPullPassesWorkerAndServerBothWays) {
   // Inside, card, server (two workers send), server, card, inside.
   EXPECT_NEAR(seconds(Operation::push_pull, 4'000'000, cluster, 2, 2),
               2 * (5e-6 + bytes / 10e9) + 4 * 50e-6 + 2 * bytes / 1e9 + 2 * 2 * bytes / 1e9, 1e-12);
+}
+
+TEST(MessageCost, OfPushPullInsideANodeIsARingsTwoHalves) {
+  EXPECT_NEAR(seconds(Operation::push_pull, 8'000'000, some_cluster(1, 4), 4), 2 * (5e-6 + 0.75 * 8e6 / 10e9), 1e-12);
+}
+
+TEST(MessageCost, OfPushPullTakesTurnsUpAndDownWhereDevicesOfANodeSumInARing) {
+  const auto ends = [](const Cluster& cluster, int ranks) {
+    const auto stages = stages_of(message(Operation::push_pull, 4096), Plan{}, cluster, lay_out(cluster, ranks));
+    return std::pair(stages.front().resource, stages.back().resource);
+  };
+  const auto [up, down] = ends(some_cluster(2, 4), 8);
+  EXPECT_EQ(up, down);
+  const auto [to_host, from_host] = ends(some_cluster(2, 1), 2);
+  EXPECT_NE(to_host, from_host);
 }
 
 TEST(MessageCost, AsStrategiesSeeItIsStartUpAndBytesOfTheRing) {

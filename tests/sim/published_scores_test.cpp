@@ -21,8 +21,8 @@ TEST(PublishedScores, OfTheShippedClustersAreWithinWhatIsClaimed) {
   TUTTI_PUBLISHED_TEXT(content, "strategies_networks.md");
   const Score score = score_of(predictions(content));
   EXPECT_EQ(score.rows, 162u);  // 2 models × 3 networks × 7 methods × 4 sizes, without 6 that are mislabelled
-  EXPECT_LT(score.mean, 0.025);
-  EXPECT_LT(score.worst_tenth, 0.06);
+  EXPECT_LT(score.mean, 0.023);
+  EXPECT_LT(score.worst_tenth, 0.05);
 }
 
 TEST(PublishedScores, LetThePlannerChooseAMethodNearTheBestMeasured) {
@@ -31,7 +31,7 @@ TEST(PublishedScores, LetThePlannerChooseAMethodNearTheBestMeasured) {
   ASSERT_EQ(choices.size(), 24u);
   std::size_t good = 0;
   for (const Choice& choice : choices) good += choice.loss <= kTellsApart ? 1 : 0;
-  EXPECT_GE(good, 22u);  // 90 %
+  EXPECT_GE(good, 23u);
 }
 
 }  // namespace

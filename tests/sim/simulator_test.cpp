@@ -56,6 +56,45 @@ TEST(Simulator, SlowsComputationWhileTransfersRunBesideIt) {
   EXPECT_NEAR(step.step_s, profile.forward_s + 1e-3 + 1e-3 + (1e-3 - 1e-3 / 1.5) + 2 * 50e-6, 1e-9);
 }
 
+TEST(Simulator, LeavesComputationAloneWhileATransferIsLaunched) {
+  const Profile profile = profile_of({250'000, 16});  // 1 MB takes 1 ms, and as much is left of backward
+  Cluster cluster = some_cluster(2, 1);
+  cluster.software.slowdown = 0.5;
+  cluster.software.launch_s = 0.4e-3;
+  const SimulatedStep step = run(make_wfbp_plan(profile, {}, 2, {}), profile, cluster, 2);
+  // 0.4 ms of backward as fast as ever, the other 0.6 ms beside the transfer, which ends last; then the second one.
+  EXPECT_NEAR(step.step_s, profile.forward_s + 1e-3 + 1.4e-3 + 0.4e-3 + 2 * 50e-6, 1e-9);
+}
+
+TEST(Simulator, AsksForSumsBehindThePushesThatWait) {
+  const Profile profile = profile_of({8'000'000});
+  Cluster cluster = some_cluster(2, 1);
+  cluster.inside.bytes_per_s = 1e18;
+  cluster.inside.startup_s = cluster.network.startup_s = 0;
+  StrategyOptions options;
+  options.partition_bytes = 4'000'000;
+  options.credit_bytes = 32'000'000;
+  options.servers = 8;
+  const Plan plan = make_bsp_ps_plan(profile, {}, 2, options);
+  ASSERT_EQ(plan.transfers.size(), 8u);
+  // 4 ms for a push or a pull, and 8 ms at a server, for both workers, each way: 8 pushes one behind the other, the way
+  // of the last through its server, its pull.
+  EXPECT_NEAR(run(plan, profile, cluster, 2).exposed_s, (8 * 4 + 8 + 8 + 4) * 1e-3, 1e-9);
+  cluster.software.asks_for_sums = true;  // 8 pushes, a server's answer, 8 pulls
+  EXPECT_NEAR(run(plan, profile, cluster, 2).exposed_s, (8 * 4 + 8 + 8 * 4) * 1e-3, 1e-9);
+}
+
+TEST(Simulator, FindsEveryTensorAgainThatTravelledWithOthers) {
+  const Profile profile = profile_of({1000, 1000, 1000});
+  Cluster cluster = some_cluster(2, 1);
+  const auto step_s = [&](const Plan& plan) { return run(plan, profile, cluster, 2).step_s; };
+  const Plan merged = make_bsp_plan(profile, {}, 2, {}), apart = make_wfbp_plan(profile, {}, 2, {});
+  const double merged_s = step_s(merged), apart_s = step_s(apart);
+  cluster.software.unmerge_s = 20e-6;
+  EXPECT_NEAR(step_s(merged), merged_s + 3 * 20e-6, 1e-12);
+  EXPECT_NEAR(step_s(apart), apart_s, 1e-12);
+}
+
 TEST(Simulator, SlowsTransfersOnTheDeviceWhileItComputes) {
   Cluster cluster = some_cluster(1, 2);
   cluster.inside.startup_s = 0;
