@@ -31,7 +31,7 @@ constexpr int kTaps = 9;
 constexpr int kFrequencies = 16;
 constexpr int64_t kInputBlock = 2 * kLanes;   // input channels whose 9 taps fit the registers, in backward
 constexpr int64_t kOutputBlock = 4 * kLanes;  // output channels of one matrix product, in forward
-constexpr int64_t kTilesAtOnce = 6;           // 6 tiles × 4 registers of sums, 4 of weights, 1 of input: 29 of 32
+constexpr int64_t kTilesAtOnce = 6;           // whose sums fit the registers, in forward
 constexpr int64_t kGroup = 4 * kTilesAtOnce;  // tiles transformed together; their frequencies stay in the L2 cache
 constexpr int64_t kBandRows = 3;              // rows of windows handled together in backward; input stays in the L1
 constexpr uint8_t kCutOff = 4;                // in place of 0 to 3, the winner's position: relu's result was 0
@@ -73,69 +73,77 @@ torch::Tensor transform_weights(const torch::Tensor& weight, Shape shape) {
 }
 
 /// V = Bᵀ d B for tiles [first, first + count). `v` is [frequency][tile of the group][input].
-TUTTI_PER_CPU void transform_tiles(const float* input, int64_t first, int64_t count, float* v, Shape shape) {
-  const int64_t stride = shape.width * shape.inputs;
-  for (int64_t tile = 0; tile < count; ++tile) {
-    const int64_t row = (first + tile) / shape.columns();
-    const int64_t column = (first + tile) % shape.columns();
-    const float* const corner = input + 2 * row * stride + 2 * column * shape.inputs;
-    for (int64_t in = 0; in < shape.inputs; in += kLanes) {
-      Lanes half[4][4];  // Bᵀ d
+struct TransformTiles {
+  template <int kWidth>
+  static TUTTI_INLINE void run(const float* input, int64_t first, int64_t count, float* v, Shape shape) {
+    using Lanes = typename LanesOf<kWidth>::Value;
+    const int64_t stride = shape.width * shape.inputs;
+    for (int64_t tile = 0; tile < count; ++tile) {
+      const int64_t row = (first + tile) / shape.columns();
+      const int64_t column = (first + tile) % shape.columns();
+      const float* const corner = input + 2 * row * stride + 2 * column * shape.inputs;
+      for (int64_t in = 0; in < shape.inputs; in += kWidth) {
+        Lanes half[4][4];  // Bᵀ d
 #pragma GCC unroll 4
-      for (int x = 0; x < 4; ++x) {
-        const float* const at = corner + x * shape.inputs + in;
-        const Lanes d0 = lanes(at);
-        const Lanes d1 = lanes(at + stride);
-        const Lanes d2 = lanes(at + 2 * stride);
-        const Lanes d3 = lanes(at + 3 * stride);
-        half[0][x] = d0 - d2;
-        half[1][x] = d1 + d2;
-        half[2][x] = d2 - d1;
-        half[3][x] = d1 - d3;
-      }
+        for (int x = 0; x < 4; ++x) {
+          const float* const at = corner + x * shape.inputs + in;
+          const Lanes d0 = lanes<kWidth>(at);
+          const Lanes d1 = lanes<kWidth>(at + stride);
+          const Lanes d2 = lanes<kWidth>(at + 2 * stride);
+          const Lanes d3 = lanes<kWidth>(at + 3 * stride);
+          half[0][x] = d0 - d2;
+          half[1][x] = d1 + d2;
+          half[2][x] = d2 - d1;
+          half[3][x] = d1 - d3;
+        }
 #pragma GCC unroll 4
-      for (int y = 0; y < 4; ++y) {
-        float* const to = v + (4 * y * kGroup + tile) * shape.inputs + in;
-        lanes(to) = half[y][0] - half[y][2];
-        lanes(to + kGroup * shape.inputs) = half[y][1] + half[y][2];
-        lanes(to + 2 * kGroup * shape.inputs) = half[y][2] - half[y][1];
-        lanes(to + 3 * kGroup * shape.inputs) = half[y][1] - half[y][3];
-      }
-    }
-  }
-}
-
-/// m[f] = v[f] u[f], one matrix product per frequency. `m` is [frequency][tile of the group][lane].
-TUTTI_PER_CPU void multiply_frequencies(const float* v, const float* u, int64_t count, float* m, int64_t inputs) {
-  for (int64_t f = 0; f < kFrequencies; ++f) {
-    const float* const weights = u + f * inputs * kOutputBlock;
-    for (int64_t tile = 0; tile < count; tile += kTilesAtOnce) {
-      const float* const from = v + (f * kGroup + tile) * inputs;
-      Lanes sum[kTilesAtOnce][4] = {};
-      for (int64_t in = 0; in < inputs; ++in) {
-        const float* const w = weights + in * kOutputBlock;
-        const Lanes w0 = lanes(w);
-        const Lanes w1 = lanes(w + kLanes);
-        const Lanes w2 = lanes(w + 2 * kLanes);
-        const Lanes w3 = lanes(w + 3 * kLanes);
-#pragma GCC unroll 6
-        for (int64_t i = 0; i < kTilesAtOnce; ++i) {
-          const float value = from[i * inputs + in];
-          sum[i][0] += value * w0;
-          sum[i][1] += value * w1;
-          sum[i][2] += value * w2;
-          sum[i][3] += value * w3;
+        for (int y = 0; y < 4; ++y) {
+          float* const to = v + (4 * y * kGroup + tile) * shape.inputs + in;
+          lanes<kWidth>(to) = half[y][0] - half[y][2];
+          lanes<kWidth>(to + kGroup * shape.inputs) = half[y][1] + half[y][2];
+          lanes<kWidth>(to + 2 * kGroup * shape.inputs) = half[y][2] - half[y][1];
+          lanes<kWidth>(to + 3 * kGroup * shape.inputs) = half[y][1] - half[y][3];
         }
       }
-      float* const to = m + (f * kGroup + tile) * kOutputBlock;
-#pragma GCC unroll 6
-      for (int64_t i = 0; i < kTilesAtOnce; ++i) {
+    }
+  }
+};
+
+/// m[f] = v[f] u[f], one matrix product per frequency. `m` is [frequency][tile of the group][lane].
+struct MultiplyFrequencies {
+  template <int kWidth>
+  static TUTTI_INLINE void run(const float* v, const float* u, int64_t count, float* m, int64_t inputs) {
+    using Lanes = typename LanesOf<kWidth>::Value;
+    // Of sums: 6 tiles × 4 of AVX-512's 32 registers, or × 2 of the others' 16; beside them weights and an input.
+    constexpr int kRegisters = kWidth == 16 ? 4 : 2;
+    for (int64_t f = 0; f < kFrequencies; ++f) {
+      for (int64_t out = 0; out < kOutputBlock; out += kRegisters * kWidth) {
+        const float* const weights = u + f * inputs * kOutputBlock + out;
+        for (int64_t tile = 0; tile < count; tile += kTilesAtOnce) {
+          const float* const from = v + (f * kGroup + tile) * inputs;
+          Lanes sum[kTilesAtOnce][kRegisters] = {};
+          for (int64_t in = 0; in < inputs; ++in) {
+            Lanes w[kRegisters];
 #pragma GCC unroll 4
-        for (int64_t j = 0; j < 4; ++j) lanes(to + i * kOutputBlock + j * kLanes) = sum[i][j];
+            for (int j = 0; j < kRegisters; ++j) w[j] = lanes<kWidth>(weights + in * kOutputBlock + j * kWidth);
+#pragma GCC unroll 6
+            for (int64_t i = 0; i < kTilesAtOnce; ++i) {
+              const float value = from[i * inputs + in];
+#pragma GCC unroll 4
+              for (int j = 0; j < kRegisters; ++j) sum[i][j] += value * w[j];
+            }
+          }
+          float* const to = m + (f * kGroup + tile) * kOutputBlock + out;
+#pragma GCC unroll 6
+          for (int64_t i = 0; i < kTilesAtOnce; ++i) {
+#pragma GCC unroll 4
+            for (int j = 0; j < kRegisters; ++j) lanes<kWidth>(to + i * kOutputBlock + j * kWidth) = sum[i][j];
+          }
+        }
       }
     }
   }
-}
+};
 
 /// Aᵀ m A gives each window; adds the bias, and keeps the largest value if positive and where it was.
 /// `best` is [tile][outputs], starting at this block's first channel, as are `winners` and `bias`.
@@ -219,54 +227,70 @@ int64_t collect_entries(const float* __restrict gradient, const uint8_t* __restr
   return kept;
 }
 
+/// Registers of each tap in backward: 9 taps × 2 of AVX-512's 32, or × 1 of the others' 16.
+constexpr int tap_registers(int width) { return width == 16 ? 2 : 1; }
+
 /// weight_gradient[tap][input] += Σ gradient · input under the tap, for kInputBlock input channels.
-TUTTI_PER_CPU void add_weight_gradient(const Entry* entries, int64_t count, const float* input, float* weight_gradient,
-                                       Shape shape) {
-  const int64_t stride = shape.width * shape.inputs;
-  Lanes sum[kTaps][2];
+struct AddWeightGradient {
+  template <int kWidth>
+  static TUTTI_INLINE void run(const Entry* entries, int64_t count, const float* input, float* weight_gradient,
+                               Shape shape) {
+    constexpr int kRegisters = tap_registers(kWidth);
+    const int64_t stride = shape.width * shape.inputs;
+    for (int64_t in = 0; in < kInputBlock; in += kRegisters * kWidth) {
+      typename LanesOf<kWidth>::Value sum[kTaps][kRegisters];
+      float* const gradient = weight_gradient + in;
 #pragma GCC unroll 9
-  for (int tap = 0; tap < kTaps; ++tap) {
-    sum[tap][0] = lanes(weight_gradient + tap * shape.inputs);
-    sum[tap][1] = lanes(weight_gradient + tap * shape.inputs + kLanes);
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    const float* const from = input + entries[i].offset;
-    const float g = entries[i].gradient;
+      for (int tap = 0; tap < kTaps; ++tap) {
+#pragma GCC unroll 2
+        for (int j = 0; j < kRegisters; ++j) sum[tap][j] = lanes<kWidth>(gradient + tap * shape.inputs + j * kWidth);
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        const float* const from = input + in + entries[i].offset;
+        const float g = entries[i].gradient;
 #pragma GCC unroll 9
-    for (int tap = 0; tap < kTaps; ++tap) {
-      const float* const at = from + tap / 3 * stride + tap % 3 * shape.inputs;
-      sum[tap][0] += g * lanes(at);
-      sum[tap][1] += g * lanes(at + kLanes);
+        for (int tap = 0; tap < kTaps; ++tap) {
+          const float* const at = from + tap / 3 * stride + tap % 3 * shape.inputs;
+#pragma GCC unroll 2
+          for (int j = 0; j < kRegisters; ++j) sum[tap][j] += g * lanes<kWidth>(at + j * kWidth);
+        }
+      }
+#pragma GCC unroll 9
+      for (int tap = 0; tap < kTaps; ++tap) {
+#pragma GCC unroll 2
+        for (int j = 0; j < kRegisters; ++j) lanes<kWidth>(gradient + tap * shape.inputs + j * kWidth) = sum[tap][j];
+      }
     }
   }
-#pragma GCC unroll 9
-  for (int tap = 0; tap < kTaps; ++tap) {
-    lanes(weight_gradient + tap * shape.inputs) = sum[tap][0];
-    lanes(weight_gradient + tap * shape.inputs + kLanes) = sum[tap][1];
-  }
-}
+};
 
 /// input_gradient under each tap += gradient · weight[tap][input], for kInputBlock input channels.
-TUTTI_PER_CPU void add_input_gradient(const Entry* entries, int64_t count, const float* weight, float* input_gradient,
-                                      Shape shape) {
-  const int64_t stride = shape.width * shape.inputs;
-  Lanes w[kTaps][2];
+struct AddInputGradient {
+  template <int kWidth>
+  static TUTTI_INLINE void run(const Entry* entries, int64_t count, const float* weight, float* input_gradient,
+                               Shape shape) {
+    constexpr int kRegisters = tap_registers(kWidth);
+    const int64_t stride = shape.width * shape.inputs;
+    for (int64_t in = 0; in < kInputBlock; in += kRegisters * kWidth) {
+      typename LanesOf<kWidth>::Value w[kTaps][kRegisters];
 #pragma GCC unroll 9
-  for (int tap = 0; tap < kTaps; ++tap) {
-    w[tap][0] = lanes(weight + tap * shape.inputs);
-    w[tap][1] = lanes(weight + tap * shape.inputs + kLanes);
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    float* const to = input_gradient + entries[i].offset;
-    const float g = entries[i].gradient;
+      for (int tap = 0; tap < kTaps; ++tap) {
+#pragma GCC unroll 2
+        for (int j = 0; j < kRegisters; ++j) w[tap][j] = lanes<kWidth>(weight + in + tap * shape.inputs + j * kWidth);
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        float* const to = input_gradient + in + entries[i].offset;
+        const float g = entries[i].gradient;
 #pragma GCC unroll 9
-    for (int tap = 0; tap < kTaps; ++tap) {
-      float* const at = to + tap / 3 * stride + tap % 3 * shape.inputs;
-      lanes(at) += g * w[tap][0];
-      lanes(at + kLanes) += g * w[tap][1];
+        for (int tap = 0; tap < kTaps; ++tap) {
+          float* const at = to + tap / 3 * stride + tap % 3 * shape.inputs;
+#pragma GCC unroll 2
+          for (int j = 0; j < kRegisters; ++j) lanes<kWidth>(at + j * kWidth) += g * w[tap][j];
+        }
+      }
     }
   }
-}
+};
 
 /// What backward_image works with, kept from image to image.
 struct Scratch {
@@ -297,14 +321,14 @@ void backward_image(const float* input, const float* weight, const float* gradie
       for (int64_t i = 0; i < count; ++i) sum += list[i].gradient;
       bias_gradient[out] += sum;
       for (int64_t in = 0; in < shape.inputs; in += kInputBlock) {
-        add_weight_gradient(list, count, input + in, weight_gradient + out * per_output + in, shape);
+        run_widest<AddWeightGradient>(list, count, input + in, weight_gradient + out * per_output + in, shape);
       }
     }
     if (input_gradient == nullptr) continue;
     for (int64_t out = 0; out < shape.outputs; ++out) {
       for (int64_t in = 0; in < shape.inputs; in += kInputBlock) {
-        add_input_gradient(scratch.entries.data() + out * most, scratch.counts[out], weight + out * per_output + in,
-                           input_gradient + in, shape);
+        run_widest<AddInputGradient>(scratch.entries.data() + out * most, scratch.counts[out],
+                                     weight + out * per_output + in, input_gradient + in, shape);
       }
     }
   }
@@ -333,10 +357,10 @@ struct ConvPool : torch::autograd::Function<ConvPool> {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t tile = 0; tile < shape.windows(); tile += kGroup) {
           const int64_t tiles = std::min(kGroup, shape.windows() - tile);
-          transform_tiles(x + i * shape.input_size(), tile, tiles, v.data_ptr<float>(), shape);
+          run_widest<TransformTiles>(x + i * shape.input_size(), tile, tiles, v.data_ptr<float>(), shape);
           for (int64_t out = 0; out < shape.outputs; out += kOutputBlock) {
-            multiply_frequencies(v.data_ptr<float>(), u + out * kFrequencies * shape.inputs, tiles, m.data_ptr<float>(),
-                                 shape.inputs);
+            run_widest<MultiplyFrequencies>(v.data_ptr<float>(), u + out * kFrequencies * shape.inputs, tiles,
+                                            m.data_ptr<float>(), shape.inputs);
             pool_windows(m.data_ptr<float>(), b + out, tiles, best.data_ptr<float>() + tile * shape.outputs + out,
                          won + i * shape.pooled_size() + tile * shape.outputs + out, shape.outputs);
           }

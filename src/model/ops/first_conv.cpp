@@ -13,7 +13,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
 constexpr int kTaps = 9;
-constexpr int kBlock = 2 * kLanes;  // output channels that are worked on together; 9 taps of them fit the registers
+
+/// Registers of output channels that are worked on together: 9 taps × 2 of AVX-512's 32, or × 1 of the others' 16.
+constexpr int registers(int width) { return width == 16 ? 2 : 1; }
 
 /// One image and what belongs to it: `image` [height][width], `output` and `gradient` [height-2][width-2][channels].
 struct Shape {
@@ -22,74 +24,87 @@ struct Shape {
 };
 
 /// `weight` is [tap][channel].
-TUTTI_PER_CPU void forward_image(const float* image, const float* weight, const float* bias, float* output,
-                                 Shape shape) {
-  for (int64_t block = 0; block < shape.channels; block += kBlock) {
-    Lanes w[kTaps][2];
-    for (int tap = 0; tap < kTaps; ++tap) {
-      for (int half = 0; half < 2; ++half) {
-        w[tap][half] = lanes(weight + tap * shape.channels + block + half * kLanes);
-      }
-    }
-    const Lanes b0 = lanes(bias + block);
-    const Lanes b1 = lanes(bias + block + kLanes);
-    for (int64_t y = 0; y < shape.height - 2; ++y) {
-      const float* const row = image + y * shape.width;
-      float* to = output + y * (shape.width - 2) * shape.channels + block;
-      for (int64_t x = 0; x < shape.width - 2; ++x, to += shape.channels) {
-        Lanes sum0 = b0;
-        Lanes sum1 = b1;
+struct ForwardImage {
+  template <int kWidth>
+  static TUTTI_INLINE void run(const float* image, const float* weight, const float* bias, float* output, Shape shape) {
+    using Lanes = typename LanesOf<kWidth>::Value;
+    constexpr int kRegisters = registers(kWidth);
+    for (int64_t block = 0; block < shape.channels; block += kRegisters * kWidth) {
+      Lanes w[kTaps][kRegisters], b[kRegisters];
+#pragma GCC unroll 2
+      for (int j = 0; j < kRegisters; ++j) {
+        b[j] = lanes<kWidth>(bias + block + j * kWidth);
 #pragma GCC unroll 9
-        for (int tap = 0; tap < kTaps; ++tap) {
-          const float pixel = row[(tap / 3) * shape.width + x + tap % 3];
-          sum0 += pixel * w[tap][0];
-          sum1 += pixel * w[tap][1];
+        for (int tap = 0; tap < kTaps; ++tap)
+          w[tap][j] = lanes<kWidth>(weight + tap * shape.channels + block + j * kWidth);
+      }
+      for (int64_t y = 0; y < shape.height - 2; ++y) {
+        const float* const row = image + y * shape.width;
+        float* to = output + y * (shape.width - 2) * shape.channels + block;
+        for (int64_t x = 0; x < shape.width - 2; ++x, to += shape.channels) {
+          Lanes sum[kRegisters];
+#pragma GCC unroll 2
+          for (int j = 0; j < kRegisters; ++j) sum[j] = b[j];
+#pragma GCC unroll 9
+          for (int tap = 0; tap < kTaps; ++tap) {
+            const float pixel = row[(tap / 3) * shape.width + x + tap % 3];
+#pragma GCC unroll 2
+            for (int j = 0; j < kRegisters; ++j) sum[j] += pixel * w[tap][j];
+          }
+          // "not below" rather than "above", so that NaN stays NaN
+#pragma GCC unroll 2
+          for (int j = 0; j < kRegisters; ++j) lanes<kWidth>(to + j * kWidth) = sum[j] <= 0 ? Lanes{} : sum[j];
         }
-        // "not below" rather than "above", so that NaN stays NaN
-        lanes(to) = sum0 <= 0 ? Lanes{} : sum0;
-        lanes(to + kLanes) = sum1 <= 0 ? Lanes{} : sum1;
       }
     }
   }
-}
+};
 
 /// Adds to `weight_gradient` [tap][channel] and `bias_gradient`.
-TUTTI_PER_CPU void backward_image(const float* image, const float* output, const float* gradient,
-                                  float* weight_gradient, float* bias_gradient, Shape shape) {
-  for (int64_t block = 0; block < shape.channels; block += kBlock) {
-    Lanes w[kTaps][2];
-    for (int tap = 0; tap < kTaps; ++tap) {
-      for (int half = 0; half < 2; ++half) {
-        w[tap][half] = lanes(weight_gradient + tap * shape.channels + block + half * kLanes);
-      }
-    }
-    Lanes b0 = lanes(bias_gradient + block);
-    Lanes b1 = lanes(bias_gradient + block + kLanes);
-    for (int64_t y = 0; y < shape.height - 2; ++y) {
-      const float* const row = image + y * shape.width;
-      int64_t at = y * (shape.width - 2) * shape.channels + block;
-      for (int64_t x = 0; x < shape.width - 2; ++x, at += shape.channels) {
-        const Lanes g0 = lanes(output + at) > 0 ? lanes(gradient + at) : Lanes{};
-        const Lanes g1 = lanes(output + at + kLanes) > 0 ? lanes(gradient + at + kLanes) : Lanes{};
-        b0 += g0;
-        b1 += g1;
+struct BackwardImage {
+  template <int kWidth>
+  static TUTTI_INLINE void run(const float* image, const float* output, const float* gradient, float* weight_gradient,
+                               float* bias_gradient, Shape shape) {
+    using Lanes = typename LanesOf<kWidth>::Value;
+    constexpr int kRegisters = registers(kWidth);
+    for (int64_t block = 0; block < shape.channels; block += kRegisters * kWidth) {
+      Lanes w[kTaps][kRegisters], b[kRegisters];
+#pragma GCC unroll 2
+      for (int j = 0; j < kRegisters; ++j) {
+        b[j] = lanes<kWidth>(bias_gradient + block + j * kWidth);
 #pragma GCC unroll 9
-        for (int tap = 0; tap < kTaps; ++tap) {
-          const float pixel = row[(tap / 3) * shape.width + x + tap % 3];
-          w[tap][0] += pixel * g0;
-          w[tap][1] += pixel * g1;
+        for (int tap = 0; tap < kTaps; ++tap)
+          w[tap][j] = lanes<kWidth>(weight_gradient + tap * shape.channels + block + j * kWidth);
+      }
+      for (int64_t y = 0; y < shape.height - 2; ++y) {
+        const float* const row = image + y * shape.width;
+        int64_t at = y * (shape.width - 2) * shape.channels + block;
+        for (int64_t x = 0; x < shape.width - 2; ++x, at += shape.channels) {
+          Lanes g[kRegisters];
+#pragma GCC unroll 2
+          for (int j = 0; j < kRegisters; ++j) {
+            const Lanes passed = lanes<kWidth>(gradient + at + j * kWidth);
+            g[j] = lanes<kWidth>(output + at + j * kWidth) > 0 ? passed : Lanes{};
+            b[j] += g[j];
+          }
+#pragma GCC unroll 9
+          for (int tap = 0; tap < kTaps; ++tap) {
+            const float pixel = row[(tap / 3) * shape.width + x + tap % 3];
+#pragma GCC unroll 2
+            for (int j = 0; j < kRegisters; ++j) w[tap][j] += pixel * g[j];
+          }
         }
       }
-    }
-    for (int tap = 0; tap < kTaps; ++tap) {
-      for (int half = 0; half < 2; ++half) {
-        lanes(weight_gradient + tap * shape.channels + block + half * kLanes) = w[tap][half];
+#pragma GCC unroll 2
+      for (int j = 0; j < kRegisters; ++j) {
+        lanes<kWidth>(bias_gradient + block + j * kWidth) = b[j];
+#pragma GCC unroll 9
+        for (int tap = 0; tap < kTaps; ++tap)
+          lanes<kWidth>(weight_gradient + tap * shape.channels + block + j * kWidth) = w[tap][j];
       }
     }
-    lanes(bias_gradient + block) = b0;
-    lanes(bias_gradient + block + kLanes) = b1;
   }
-}
+};
 
 struct FirstConv : torch::autograd::Function<FirstConv> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& images, const torch::Tensor& weight,
@@ -107,7 +122,7 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
     float* const out = output.data_ptr<float>();
     at::parallel_for(0, count, 1, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        forward_image(image + i * shape.height * shape.width, w, b, out + i * shape.output_size(), shape);
+        run_widest<ForwardImage>(image + i * shape.height * shape.width, w, b, out + i * shape.output_size(), shape);
       }
     });
     context->save_for_backward({dense, output});
@@ -132,8 +147,8 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
       for (int64_t part = first; part < last; ++part) {
         float* const w = sums + part * (kTaps + 1) * shape.channels;
         for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-          backward_image(image + i * shape.height * shape.width, out + i * shape.output_size(),
-                         g + i * shape.output_size(), w, w + kTaps * shape.channels, shape);
+          run_widest<BackwardImage>(image + i * shape.height * shape.width, out + i * shape.output_size(),
+                                    g + i * shape.output_size(), w, w + kTaps * shape.channels, shape);
         }
       }
     });
@@ -146,7 +161,8 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
 
 torch::Tensor first_conv3x3_relu(const torch::Tensor& images, const torch::Tensor& weight, const torch::Tensor& bias) {
   const bool is_fast = images.device().is_cpu() && images.scalar_type() == torch::kFloat && !images.requires_grad() &&
-                       images.size(1) == 1 && images.size(2) > 2 && images.size(3) > 2 && weight.size(0) % kBlock == 0;
+                       images.size(1) == 1 && images.size(2) > 2 && images.size(3) > 2 &&
+                       weight.size(0) % (2 * kLanes) == 0;
   if (!is_fast) return torch::relu(torch::conv2d(images, weight, bias));
   TUTTI_ANNOUNCE_OPERATOR("tutti::first_conv3x3_relu", images, weight, bias);
   return FirstConv::apply(images, weight, bias);
