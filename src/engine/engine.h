@@ -30,7 +30,7 @@ constexpr const char* kAutoStrategy = "auto";
 
 /// How much of a training run `auto` spends on its choice.
 struct AutoOptions {
-  std::size_t candidates = 6;  // plans that are tried, at most
+  std::size_t candidates = 6;  // plans that are tried, at most, beside bsp
   double window_s = 0.4;       // that each runs for in each round; four steps at least
   double watch_s = 10;         // how often, afterwards, it looks whether steps still take as long; 50 steps at least
 };

@@ -116,6 +116,12 @@ TEST(Candidates, AreTakenFromAllStrategiesOfARun) {
     })) << one.name;
 }
 
+TEST(Candidates, HaveBspAmongThemHoweverSlowItIsPredictedToBe) {
+  const auto found = find_candidates(measured_profile(), measured_links(), 4, all_but_servers(), 2);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found.back().name, "bsp");
+}
+
 TEST(Candidates, AreOnlyThoseThatMayRun) {
   CandidateRules rules = all_but_servers();
   rules.allows = [](const Strategy& strategy) { return std::string(strategy.name) == "wfbp"; };
