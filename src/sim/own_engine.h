@@ -33,7 +33,7 @@ PlannedStrategy plan_run(const Strategy& strategy, const StrategyOptions& option
 std::vector<PlannedStrategy> plan_run(const Profile& profile, const Links& links, int ranks,
                                       const CandidateRules& rules);
 
-/// Of these the `most` fastest, the fastest first. Of plans that send the same messages, one.
+/// Of these the `most` fastest and bsp, the fastest first. Of plans that send the same messages, one.
 std::vector<PlannedStrategy> find_candidates(const Profile& profile, const Links& links, int ranks,
                                              const CandidateRules& rules, std::size_t most);
 
