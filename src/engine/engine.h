@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ struct AutoOptions {
   std::size_t candidates = 6;  // plans that are tried, at most, beside bsp
   double window_s = 0.4;       // that each runs for in each round; four steps at least
   double watch_s = 10;         // how often, afterwards, it looks whether steps still take as long; 50 steps at least
+  int64_t steps = std::numeric_limits<int64_t>::max();  // no new round after so many
 };
 
 struct EngineOptions {
@@ -162,7 +164,6 @@ class Engine {
   std::optional<Links> links_;
   Span probe_memory_;  // that links were measured with, for the next time
   std::optional<StrategySearch> search_;
-  Clock::time_point window_start_{};
   int decisions_ = 0;
   std::string remark_;
   Plan plan_;

@@ -90,21 +90,22 @@ void Engine::begin_search() {
         {one.at("strategy"), one.at("settings"), one.at("plan").get<Plan>(), one.at("predicted_s"), {}, false});
   SearchOptions options;
   options.window_steps = steps_in(options_.auto_options.window_s, candidates.at(0).predicted_s, 4, 100);
+  if (space_.gradients().is_cuda())
+    options.part_steps = options.window_steps;  // single steps say when they were queued
+  options.steps = options_.auto_options.steps;
   options.watch_steps = steps_in(options_.auto_options.watch_s, candidates.at(0).predicted_s, 50, 2000);
   search_.emplace(std::move(candidates), options);
   adopt(search_->current().plan);
 }
 
 void Engine::search_on() {
-  const bool window_ends = search_->step_done();
-  if (search_->window_begins()) window_start_ = Clock::now();
-  if (!window_ends) return;
-  int64_t window_ns = static_cast<int64_t>(seconds_since(window_start_) * 1e9);
+  if (!search_->step_done(seconds_since({}))) return;
+  int64_t step_ns = static_cast<int64_t>(search_->window_step_s() * 1e9);
   drain();
-  comm_.broadcast({&window_ns, 1, DataType::i64}, 0)->wait();
+  comm_.broadcast({&step_ns, 1, DataType::i64}, 0)->wait();
   const bool was_over = search_->is_over();
   const std::size_t before = search_->current_index();
-  search_->window_took(static_cast<double>(window_ns) * 1e-9);
+  search_->window_took(static_cast<double>(step_ns) * 1e-9);
   if (search_->has_drifted()) {
     search_.reset();
     adopt(make_bsp_plan(*profile_, {}, comm_.size(), {}));
@@ -113,7 +114,6 @@ void Engine::search_on() {
   }
   if (search_->current_index() != before) adopt(search_->current().plan);
   if (search_->is_over() && !was_over) ++decisions_;
-  window_start_ = Clock::now();
 }
 
 void Engine::adapt(Plan& plan) const {

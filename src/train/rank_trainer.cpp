@@ -125,6 +125,7 @@ bool RankTrainer::run() {
   c10::OptionalDeviceGuard device_guard;
   if (device_.is_cuda()) device_guard.reset_device(device_);
   EngineOptions engine_options = options_.engine;
+  engine_options.auto_options.steps = (total_steps_ - first_step_) / 2;  // half of the run is to be the best plan's
   if (options_.trace_steps > 0) {
     // From shortly after the plan is decided on, which follow_plan() sees.
     trace_ = std::make_unique<Trace>(TraceWindow{std::numeric_limits<int64_t>::max() / 2, options_.trace_steps});

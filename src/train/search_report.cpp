@@ -14,7 +14,7 @@ nlohmann::json describe_search(const StrategySearch& search) {
                           {"settings", one.settings},
                           {"predicted_s", one.predicted_s},
                           {"measured_s", one.measured_s},
-                          {"step_s", one.step_s()}});
+                          {"step_s", search.step_s(one)}});
   return {{"steps", search.steps()}, {"chosen", search.current_index()}, {"candidates", candidates}};
 }
 
@@ -24,12 +24,13 @@ std::vector<std::string> search_lines(const StrategySearch& search) {
   };
   std::vector<const SearchCandidate*> tried;
   for (const SearchCandidate& one : search.candidates()) tried.push_back(&one);
-  std::stable_sort(tried.begin(), tried.end(), [](const auto* a, const auto* b) { return a->step_s() < b->step_s(); });
+  std::stable_sort(tried.begin(), tried.end(),
+                   [&](const auto* a, const auto* b) { return search.step_s(*a) < search.step_s(*b); });
   std::vector<std::string> lines = {
       fmt::format("auto: --strategy {}, after {} steps of trying:", name(search.current()), search.steps())};
   for (const SearchCandidate* one : tried)
     lines.push_back(fmt::format("  {} {:<50} {:>8.2f} ms a step, {:>8.2f} ms predicted",
-                                one == &search.current() ? "*" : " ", name(*one), one->step_s() * 1e3,
+                                one == &search.current() ? "*" : " ", name(*one), search.step_s(*one) * 1e3,
                                 one->predicted_s * 1e3));
   return lines;
 }

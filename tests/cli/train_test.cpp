@@ -93,10 +93,10 @@ TEST_F(Train, EndsWithTheSameWeightsUnderEveryStrategy) {
 }
 
 TEST_F(Train, ChoosesItsStrategyItselfAndPredictsOthersFromWhatItMeasured) {
-  // Links on which a step takes 40 ms at least: windows are then so short that all rounds fit.
+  // Links on which a step takes 40 ms at least: windows are then so short that rounds fit into half of the run.
   const std::string slow = "--ranks 2 --batch 4 --train-size 3000 --no-eval --link-gbps 1 ";
-  const json chosen = train_summary(slow + "--steps 520 --name chosen --strategy auto");
-  const json expected = train_summary("--ranks 2 --batch 4 --train-size 3000 --no-eval --steps 520 --strategy bsp");
+  const json chosen = train_summary(slow + "--steps 400 --name chosen --strategy auto");
+  const json expected = train_summary("--ranks 2 --batch 4 --train-size 3000 --no-eval --steps 400 --strategy bsp");
   EXPECT_EQ(chosen["weights_sha256"], expected["weights_sha256"]);
   EXPECT_NE(chosen["strategy_used"], "auto");
   train_summary(slow + "--steps 20 --name fixed --strategy bsp");

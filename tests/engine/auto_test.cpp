@@ -51,7 +51,7 @@ void train_on_two(const EngineOptions& options, EachStep each_step) {
 EngineOptions auto_options() {
   EngineOptions options;
   options.strategy = kAutoStrategy;
-  options.auto_options = {100, 0, 0};
+  options.auto_options = {100, 0, 0, 300};
   return options;
 }
 
