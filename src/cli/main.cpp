@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/build_info.h"
+#include "base/crash_report.h"
 #include "base/error.h"
 #include "base/exit_note.h"
 #include "base/malloc_tuning.h"
@@ -144,6 +145,9 @@ int run_and_explain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tune_malloc();
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have better reports of their own
+  report_crashes();
+#endif
   const int code = run_and_explain(argc, argv);
   write_exit_note(code);
   return code;

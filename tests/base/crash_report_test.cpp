@@ -1,0 +1,30 @@
+#include "base/crash_report.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace tutti {
+namespace {
+
+TEST(CrashReport, SaysWhereTheProcessWasAndLetsTheSignalEndIt) {
+  EXPECT_EXIT(
+      {
+        report_crashes();
+        ::raise(SIGSEGV);
+      },
+      testing::KilledBySignal(SIGSEGV), "tutti: process [0-9]+ crashed, signal 11 at address .*\n.*crash_report_test");
+}
+
+TEST(CrashReport, NamesTheCallerOfANullFunctionPointer) {
+  EXPECT_EXIT(
+      {
+        report_crashes();
+        void (*volatile nothing)() = nullptr;
+        nothing();
+      },
+      testing::KilledBySignal(SIGSEGV), "a null function pointer, called from\n.*crash_report_test");
+}
+
+}  // namespace
+}  // namespace tutti
