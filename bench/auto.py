@@ -88,6 +88,10 @@ class Run:
         chosen = searches[-1]["candidates"][searches[-1]["chosen"]]
         return f"{chosen['strategy']} {chosen['settings']}".strip()
 
+    def step_s(self):
+        ends = [line["time"] for line in self.lines() if line["record"] == "progress"]
+        return statistics.median(after - before for before, after in zip(ends, ends[1:]))
+
     def take_turn(self, seconds):
         self.check()
         start = time.time()
@@ -103,9 +107,7 @@ class Run:
         for start, stop in self.turns:
             inside = [end for end in ends if start < end < stop]
             steps = [after - before for before, after in zip(inside, inside[1:])][SKIPPED:]
-            if len(steps) < 3:
-                sys.exit(f"only {len(steps)} steps of {self.strategy} in a turn: make turns longer (--seconds)")
-            result.append(statistics.median(steps))
+            result.append(statistics.median(steps) if len(steps) >= 3 else None)  # the machine hardly ran it at all
         return result
 
     def end(self):
@@ -120,7 +122,11 @@ def take_turns(runs, turns, seconds, show):
         show(turn + 1)
         for run in runs if turn % 2 == 0 else reversed(runs):
             run.take_turn(seconds)
-    return {run.strategy: run.step_times() for run in runs}
+    times = {run.strategy: run.step_times() for run in runs}
+    complete = [turn for turn in range(turns) if all(of_run[turn] for of_run in times.values())]
+    if len(complete) < 0.8 * turns:
+        sys.exit(f"in {turns - len(complete)} of {turns} turns fewer than {SKIPPED + 4} steps were done: make turns longer (--seconds)")
+    return {strategy: [of_run[turn] for turn in complete] for strategy, of_run in times.items()}
 
 
 def fastest(times):
@@ -143,10 +149,11 @@ def one_set(arguments, model, link, number):
                 runs[-1].wait_for_plan()
                 runs[-1].signal(signal.SIGSTOP)
             chosen, fixed = runs[0], runs[1:]
-            screening = take_turns(fixed, arguments.screening, arguments.seconds, lambda turn: show(f"turn {turn} of {arguments.screening} of all"))
+            seconds = max(arguments.seconds, 15 * fixed[0].step_s())
+            screening = take_turns(fixed, arguments.screening, seconds, lambda turn: show(f"turn {turn} of {arguments.screening} of all"))
             best = next(run for run in fixed if run.strategy == fastest(screening))
             best.turns.clear()
-            times = take_turns([chosen, best], arguments.turns, arguments.seconds, lambda turn: show(f"turn {turn} of {arguments.turns} of two"))
+            times = take_turns([chosen, best], arguments.turns, seconds, lambda turn: show(f"turn {turn} of {arguments.turns} of two"))
             return {"chosen": chosen.choice(), "best": best.strategy, "auto_s": times["auto"], "best_s": times[best.strategy], "screening_s": screening}
         finally:
             for run in runs:
@@ -168,7 +175,7 @@ def main():
     parser.add_argument("--sets", type=int, default=3, help="whole runs of each strategy, auto's search included")
     parser.add_argument("--screening", type=int, default=12, help="turns of all fixed strategies, in each set")
     parser.add_argument("--turns", type=int, default=40, help="turns of auto and the fastest of them, in each set")
-    parser.add_argument("--seconds", type=float, default=0.8, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=0.8, help="of a turn, 15 steps at least")
     parser.add_argument("--json", help="write all times to this file")
     arguments = parser.parse_args()
     print("| | `auto` chose | ms a step | best fixed | ms a step | `auto` over it | turns |")
