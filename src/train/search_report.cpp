@@ -26,11 +26,13 @@ std::vector<std::string> search_lines(const StrategySearch& search) {
   for (const SearchCandidate& one : search.candidates()) tried.push_back(&one);
   std::stable_sort(tried.begin(), tried.end(),
                    [&](const auto* a, const auto* b) { return search.step_s(*a) < search.step_s(*b); });
+  std::size_t width = 0;
+  for (const SearchCandidate* one : tried) width = std::max(width, name(*one).size());
   std::vector<std::string> lines = {
       fmt::format("auto: --strategy {}, after {} steps of trying:", name(search.current()), search.steps())};
   for (const SearchCandidate* one : tried)
-    lines.push_back(fmt::format("  {} {:<50} {:>8.2f} ms a step, {:>8.2f} ms predicted",
-                                one == &search.current() ? "*" : " ", name(*one), search.step_s(*one) * 1e3,
+    lines.push_back(fmt::format("  {} {:<{}}  {:>8.2f} ms a step, {:>8.2f} ms predicted",
+                                one == &search.current() ? "*" : " ", name(*one), width, search.step_s(*one) * 1e3,
                                 one->predicted_s * 1e3));
   return lines;
 }
