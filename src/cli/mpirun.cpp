@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/exit_note.h"
+#include "base/terminal.h"
 #include "comm/mpi/mpi.h"
 
 namespace tutti {
@@ -59,6 +60,7 @@ std::vector<std::string> mpirun_command(const std::string& hosts, int processes)
   set_unless_set("OMPI_MCA_btl_base_warn_component_unused", "0");
   std::vector<std::string> command = {"mpirun", "-x", std::string(kExitNotesVariable) + "=1", "-np",
                                       std::to_string(processes)};
+  if (stdout_is_terminal()) command.insert(command.begin() + 1, {"-x", std::string(kTerminalVariable) + "=1"});
   if (hosts.empty()) {
     set_unless_set("OMPI_MCA_rmaps_base_oversubscribe", "1");
   } else {

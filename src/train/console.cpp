@@ -1,13 +1,14 @@
 #include "train/console.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 
+#include "base/terminal.h"
+
 namespace tutti {
 
-Console::Console(bool speaks) : speaks_(speaks), terminal_(::isatty(STDOUT_FILENO) == 1) {}
+Console::Console(bool speaks) : speaks_(speaks), terminal_(stdout_is_terminal()) {}
 
 Console::~Console() { clear_progress(); }
 

@@ -69,6 +69,7 @@ TEST_F(MpiTraining, EveryStrategyEndsWithTheWeightsOfSharedMemory) {
     ASSERT_EQ(result.exit_code, 0) << strategy << ":\n" << result.output;
     EXPECT_EQ(weights(name), weights("shm")) << strategy;
     EXPECT_EQ(summary(name).at("transport"), "mpi");
+    EXPECT_THAT(result.output, Not(HasSubstr("\033"))) << "a line of progress, though nobody watches";
   }
 }
 
