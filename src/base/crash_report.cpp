@@ -19,14 +19,20 @@ struct Place {
   void* caller = nullptr;  // only right before the function has begun
 };
 
+/// Registers are numbers.
+template <typename Register>
+void* address_in(Register value) {
+  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
+}
+
 Place place_of(const ucontext_t& context) {
   Place place;
 #if defined(__x86_64__)
-  place.instruction = reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
-  if (place.instruction == nullptr) place.caller = *reinterpret_cast<void**>(context.uc_mcontext.gregs[REG_RSP]);
+  place.instruction = address_in(context.uc_mcontext.gregs[REG_RIP]);
+  if (place.instruction == nullptr) place.caller = *static_cast<void**>(address_in(context.uc_mcontext.gregs[REG_RSP]));
 #elif defined(__aarch64__)
-  place.instruction = reinterpret_cast<void*>(context.uc_mcontext.pc);
-  place.caller = reinterpret_cast<void*>(context.uc_mcontext.regs[30]);
+  place.instruction = address_in(context.uc_mcontext.pc);
+  place.caller = address_in(context.uc_mcontext.regs[30]);
 #else
   (void)context;
 #endif
