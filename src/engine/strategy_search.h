@@ -37,8 +37,7 @@ struct SearchOptions {
   int64_t watch_steps = 100;                            // of a window once the search is over
   int rounds = 24;                                      // at most: until the best is known, see end_round()
   int64_t steps = std::numeric_limits<int64_t>::max();  // no new round after so many
-  double drops =
-      0.5;  // slower than the best by more than this after one round, half of it after two, …: not tried again
+  double drops = 0.5;    // slower than the best by this after one round, half of it after two, …: not tried again
   double drifts = 0.25;  // steps differ by more than this from what they took when the plan was chosen
 };
 
