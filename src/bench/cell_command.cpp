@@ -73,6 +73,7 @@ Place find_place(const std::string& program, const std::string& hosts, const fs:
   place.is_slurm = !environment("SLURM_JOB_ID").empty();
   place.slurm_cpus_per_task = std::atoi(environment("SLURM_CPUS_PER_TASK").c_str());
   if (const std::string mpi = environment("SLURM_MPI_TYPE"); !mpi.empty()) place.slurm_mpi = mpi;
+  if (const std::string fence = environment("SLURM_PMIX_FENCE"); !fence.empty()) place.slurm_fence = fence;
   place.is_root = ::geteuid() == 0;
   // The same for the same folder: what a killed sweep has left there is replaced when it goes on.
   const std::size_t hash = std::hash<std::string>()(fs::absolute(sweep_folder).lexically_normal().string());
@@ -104,7 +105,9 @@ CellCommand cell_command(const Cell& cell, const fs::path& run_folder, const Pla
   if (place.is_slurm) {
     command.launcher = "srun";
     // --overlap: this process may be a step itself.
-    command.words = {"srun",
+    command.words = {"env",
+                     "SLURM_PMIX_FENCE=" + place.slurm_fence,
+                     "srun",
                      "--mpi=" + place.slurm_mpi,
                      "--overlap",
                      fmt::format("--nodes={}", cell.nodes),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/cells.h"
+#include "cluster/slurm_file.h"
 
 namespace tutti::bench {
 
@@ -17,6 +18,7 @@ struct Place {
   bool is_slurm = false;   // inside a Slurm job
   int slurm_cpus_per_task = 0;
   std::string slurm_mpi = "pmix";
+  std::string slurm_fence = cluster::kSlurmFence;
   bool is_root = false;
   std::string cluster;  // what a cluster in a box for this sweep is called
 };

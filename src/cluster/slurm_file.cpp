@@ -229,6 +229,8 @@ std::string slurm_file(const SlurmJob& job) {
       "echo \"Job $SLURM_JOB_ID, start $((${{SLURM_RESTART_COUNT:-0}} + 1)): $SLURM_NTASKS ranks on\" \\\n"
       "  \"$SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST\"\n"
       "\n"
+      "# Slurm's own mixture of two ways of meeting lets ranks start too early, which may crash others.\n"
+      "export SLURM_PMIX_FENCE=\"${{SLURM_PMIX_FENCE:-{fence}}}\"\n"
       "# One process per rank; --mpi={mpi} is how they find each other. When one has ended, those that do not\n"
       "# notice are ended {wait} s later.\n"
       "code=0\n"
@@ -244,6 +246,7 @@ std::string slurm_file(const SlurmJob& job) {
       "fi\n"
       "exit \"$code\"\n",
       fmt::arg("sbatch", sbatch_lines(job)), fmt::arg("mpi", job.mpi), fmt::arg("wait", kWaitForOthers),
+      fmt::arg("fence", kSlurmFence),
       // Since 22.05 srun does not take it over from the job.
       fmt::arg("cpus", job.cpus_per_rank > 0 ? fmt::format(" --cpus-per-task={}", job.cpus_per_rank) : ""),
       fmt::arg("command", command_text(job)), fmt::arg("saved", job.saved_code));

@@ -5,6 +5,11 @@
 
 namespace tutti::cluster {
 
+/// The way of meeting that Slurm's PMIx plugin is told to use (SLURM_PMIX_FENCE). By itself it takes two ways in turn,
+/// and then a rank may leave MPI_Init's barrier before all have reached it: what it sends to one that is late crashes
+/// that one (docs/clusters.md).
+inline constexpr char kSlurmFence[] = "tree";
+
 /// A job for Slurm: what to run, on how much of a cluster.
 struct SlurmJob {
   int nodes = 1;

@@ -135,6 +135,18 @@ TEST(SlurmFile, RunsTheCommandAsItWasGiven) {
   EXPECT_THAT(run_file(train_job(), 0), HasSubstr("<--name><tutti-7>"));
 }
 
+TEST(SlurmFile, TellsSlurmToMeetInOneWayUnlessAPersonHasSetAnother) {
+  const auto fence = [](const std::string& set) {
+    std::string text = slurm_file(train_job());
+    text.resize(text.find("\nsrun "));
+    return run_command("SLURM_JOB_ID=7 SLURM_NTASKS=6 SLURM_JOB_NUM_NODES=2 SLURM_JOB_NODELIST=n0 " + set +
+                       " bash -c " + shell_quote(text + "\nprintenv SLURM_PMIX_FENCE"))
+        .output;
+  };
+  EXPECT_THAT(fence(""), HasSubstr("\ntree\n"));
+  EXPECT_THAT(fence("SLURM_PMIX_FENCE=ring"), HasSubstr("\nring\n"));
+}
+
 TEST(SlurmFile, RequeuesTheJobOnlyAfterItHasSaved) {
   EXPECT_THAT(run_file(train_job(), 85), AllOf(HasSubstr("scontrol requeue 7\n"), HasSubstr("=85\n")));
   EXPECT_THAT(run_file(train_job(), 85, "USR1"), AllOf(HasSubstr("scontrol requeue 7\n"), HasSubstr("=85\n")));
