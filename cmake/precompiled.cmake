@@ -11,10 +11,13 @@ function(tutti_add_precompiled name)
 endfunction()
 
 tutti_add_precompiled(plain)
-tutti_add_precompiled(torch HEADERS <torch/types.h> LINK tutti_torch)
+tutti_add_precompiled(torch HEADERS <torch/nn/module.h> <torch/types.h> LINK tutti_torch)
 if(TUTTI_TESTS)
-  tutti_add_precompiled(tests HEADERS <gtest/gtest.h> LINK GTest::gtest)
-  target_compile_options(tutti_precompiled_tests PRIVATE -O1)  # as its users are: GCC wants the same options
+  tutti_add_precompiled(tests HEADERS <gmock/gmock.h> <gtest/gtest.h> LINK GTest::gmock GTest::gtest)
+  tutti_add_precompiled(torch_tests HEADERS <torch/nn/module.h> <torch/types.h> <gmock/gmock.h> <gtest/gtest.h> LINK tutti_torch GTest::gmock GTest::gtest)
+  foreach(kind tests torch_tests)
+    target_compile_options(tutti_precompiled_${kind} PRIVATE -O1)  # as its users are: GCC wants the same options
+  endforeach()
 endif()
 
 # Is libtorch, or a library of ours whose users include it, among these?
@@ -33,14 +36,17 @@ function(tutti_have_torch result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# tutti_precompile(engine_test tests tutti::engine): with libtorch's headers where a library linked has them, else those
-# of the given kind.
+# tutti_precompile(engine_test tests tutti::engine): the given kind, plain or tests, with libtorch's headers where a
+# library linked has them.
 function(tutti_precompile target kind)
   tutti_have_torch(with_torch ${ARGN})
-  if(with_torch)
-    set(kind torch)
-  elseif(kind STREQUAL "tests")
+  if(kind STREQUAL "tests")
     target_compile_options(${target} PRIVATE -O1)  # half of -O3's time; what is tested keeps its own
+    if(with_torch)
+      set(kind torch_tests)
+    endif()
+  elseif(with_torch)
+    set(kind torch)
   endif()
   target_precompile_headers(${target} REUSE_FROM tutti_precompiled_${kind})
 endfunction()

@@ -14,15 +14,14 @@ endif()
 
 # tutti_add_library(base SOURCES a.cpp b.cpp PUBLIC lib… PRIVATE lib…): the library tutti::base.
 function(tutti_add_library name)
-  cmake_parse_arguments(ARG "APART" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(tutti_${name} STATIC ${ARG_SOURCES})
   add_library(tutti::${name} ALIAS tutti_${name})
   target_include_directories(tutti_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} tutti_warnings)
   tutti_precompile(tutti_${name} plain ${ARG_PUBLIC} ${ARG_PRIVATE})
-  # Several files in one go, so that their headers are read once. Names without a home (anonymous namespaces) then share one:
-  # libraries of files that use the same ones for different things stay APART.
-  if(TUTTI_UNITY AND NOT TUTTI_CUDA AND NOT ARG_APART)
+  # Several files in one go, so that their headers are read once. Names without a home (anonymous namespaces) then share one.
+  if(TUTTI_UNITY AND NOT TUTTI_CUDA)
     set_target_properties(tutti_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   tutti_have_torch(passes_on ${ARG_PUBLIC})

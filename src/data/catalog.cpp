@@ -12,7 +12,7 @@ constexpr const char* kTrees =
 constexpr const char* kBooks =
     "https://raw.githubusercontent.com/yaushing/coursework/a221ee623a09e08d10ab0079d03e38b5d8e4f69f/nltk_data/corpora/"
     "gutenberg/";
-constexpr const char* kVocabulary =
+constexpr const char* kVocabularyUrl =
     "https://raw.githubusercontent.com/huggingface/swift-coreml-transformers/47cb600b46f89f966907f999556cfd1335b4ad25/"
     "Resources/";
 
@@ -64,7 +64,7 @@ std::vector<KnownData> make_catalog() {
       {"whitman-leaves.txt", "93ebaf1dccc8f1514b4b1c2f52e64e81829113fc58cff63fb51ada0c72f99c3e", kBooks},
   });
   const std::vector<KnownFile> vocabulary =
-      files({{"vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", kVocabulary}});
+      files({{"vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", kVocabularyUrl}});
   return {
       {"mnist", "mnist", mnist, 60000, 10000, "", ""},
       {"bigmnist", "mnist", mnist, 7200000, 10000, "", ""},

@@ -10,12 +10,12 @@
 namespace tutti {
 namespace {
 
-constexpr const char* kName = "mnist-cnn";
+constexpr const char* kMnistCnn = "mnist-cnn";
 
 class MnistCnn : public Model {
  public:
   explicit MnistCnn(const SampleTraits& data)
-      : Model(kName),
+      : Model(kMnistCnn),
         conv1_(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(data.shape[0], 32, 3)))),
         conv2_(register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 3)))),
         fc1_(register_module("fc1", torch::nn::Linear(features(data), 128))),
@@ -50,7 +50,7 @@ class MnistCnn : public Model {
 
 std::shared_ptr<Model> make_mnist_cnn(const ModelOptions& options) {
   if (options.data.shape[1] < 6 || options.data.shape[2] < 6)
-    refuse_data(kName, options, "it takes images of at least 6×6 pixels");
+    refuse_data(kMnistCnn, options, "it takes images of at least 6×6 pixels");
   return std::make_shared<MnistCnn>(options.data);
 }
 

@@ -14,8 +14,8 @@
 namespace tutti {
 namespace {
 
-constexpr const char* kName = "transformer";
-constexpr int64_t kWidth = 256;
+constexpr const char* kTransformer = "transformer";
+constexpr int64_t kTransformerWidth = 256;
 constexpr int64_t kLayers = 6;
 constexpr int64_t kHeadSize = 64;
 constexpr int64_t kFeedForward = 4;  // times the width
@@ -82,7 +82,7 @@ class EncoderLayer : public torch::nn::Module {
 class Transformer : public Model {
  public:
   Transformer(const SampleTraits& data, int64_t width, int64_t layers, bool checkpoints)
-      : Model(kName),
+      : Model(kTransformer),
         checkpoints_(checkpoints),
         embedding_(register_module("embedding", std::make_shared<Embedding>(data.vocabulary, width))),
         positions_(register_module("positions", std::make_shared<Embedding>(data.shape[0], width))) {
@@ -125,9 +125,10 @@ class Transformer : public Model {
 }  // namespace
 
 std::shared_ptr<Model> make_transformer(const ModelOptions& options) {
-  const int64_t width = options.width > 0 ? options.width : kWidth;
+  const int64_t width = options.width > 0 ? options.width : kTransformerWidth;
   if (width % kHeadSize != 0)
-    throw UsageError("--width {}: model '{}' takes multiples of {}, the size of a head", width, kName, kHeadSize);
+    throw UsageError("--width {}: model '{}' takes multiples of {}, the size of a head", width, kTransformer,
+                     kHeadSize);
   return std::make_shared<Transformer>(options.data, width, options.depth > 0 ? options.depth : kLayers,
                                        options.checkpoint_activations);
 }

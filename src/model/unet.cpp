@@ -13,8 +13,8 @@
 namespace tutti {
 namespace {
 
-constexpr const char* kName = "unet";
-constexpr int64_t kWidth = 64;
+constexpr const char* kUnet = "unet";
+constexpr int64_t kUnetWidth = 64;
 constexpr int64_t kDepth = 4;
 constexpr int64_t kDeepest = 8;
 
@@ -78,7 +78,7 @@ class Up : public torch::nn::Module {
 class UNet : public Model {
  public:
   UNet(const SampleTraits& data, int64_t width, int64_t depth, bool checkpoints)
-      : Model(kName),
+      : Model(kUnet),
         checkpoints_(checkpoints),
         inc_(register_module("inc", std::make_shared<DoubleConv>(data.shape[0], width))) {
     for (int64_t level = 0; level < depth; ++level)
@@ -141,12 +141,12 @@ class UNet : public Model {
 }  // namespace
 
 std::shared_ptr<Model> make_unet(const ModelOptions& options) {
-  const int64_t width = options.width > 0 ? options.width : kWidth;
+  const int64_t width = options.width > 0 ? options.width : kUnetWidth;
   const int64_t depth = options.depth > 0 ? options.depth : kDepth;
-  if (depth > kDeepest) throw UsageError("--depth {}: model '{}' has at most {} levels", depth, kName, kDeepest);
+  if (depth > kDeepest) throw UsageError("--depth {}: model '{}' has at most {} levels", depth, kUnet, kDeepest);
   const int64_t side = std::min(options.data.shape[1], options.data.shape[2]);
   if (side < int64_t{1} << depth)
-    refuse_data(kName, options,
+    refuse_data(kUnet, options,
                 fmt::format("{} levels halve it to nothing; images need {} pixels a side, or choose a smaller --depth",
                             depth, int64_t{1} << depth));
   return std::make_shared<UNet>(options.data, width, depth, options.checkpoint_activations);

@@ -9,7 +9,7 @@
 namespace tutti {
 namespace {
 
-constexpr int kQuestions = 20, kTag = 2;
+constexpr int kQuestions = 20, kClockTag = 2;
 
 int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
@@ -28,8 +28,8 @@ ClockOffset ask(Communicator& comm, int rank) {
   for (int i = 0; i < kQuestions; ++i) {
     int64_t question = 0, times[2] = {0, 0};
     const int64_t wall_before = wall_ns(), before = steady_ns();
-    comm.send({&question, 1, DataType::i64}, rank, kTag)->wait();
-    comm.receive({times, 2, DataType::i64}, rank, kTag)->wait();
+    comm.send({&question, 1, DataType::i64}, rank, kClockTag)->wait();
+    comm.receive({times, 2, DataType::i64}, rank, kClockTag)->wait();
     const int64_t round_trip = steady_ns() - before;
     if (i > 0 && round_trip >= shortest) continue;
     shortest = round_trip;
@@ -42,9 +42,9 @@ ClockOffset ask(Communicator& comm, int rank) {
 void reply(Communicator& comm) {
   for (int i = 0; i < kQuestions; ++i) {
     int64_t question = 0;
-    comm.receive({&question, 1, DataType::i64}, 0, kTag)->wait();
+    comm.receive({&question, 1, DataType::i64}, 0, kClockTag)->wait();
     int64_t times[2] = {wall_ns(), steady_ns()};
-    comm.send({times, 2, DataType::i64}, 0, kTag)->wait();
+    comm.send({times, 2, DataType::i64}, 0, kClockTag)->wait();
   }
 }
 

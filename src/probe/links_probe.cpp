@@ -9,7 +9,7 @@
 namespace tutti {
 namespace {
 
-constexpr int kWarmUps = 2, kTag = 3;
+constexpr int kLinkWarmUps = 2, kLinkTag = 3;
 
 /// One operation on one message, again and again.
 class Runner {
@@ -40,9 +40,9 @@ class Runner {
         break;
       case ProbeOp::send:
         if (comm_.rank() > 1) return 0;
-        if (comm_.rank() == 0) comm_.send(message_, 1, kTag)->wait();
-        comm_.receive(message_, 1 - comm_.rank(), kTag)->wait();
-        if (comm_.rank() == 1) comm_.send(message_, 0, kTag)->wait();
+        if (comm_.rank() == 0) comm_.send(message_, 1, kLinkTag)->wait();
+        comm_.receive(message_, 1 - comm_.rank(), kLinkTag)->wait();
+        if (comm_.rank() == 1) comm_.send(message_, 0, kLinkTag)->wait();
         return seconds_since(begin) / 2;
     }
     return seconds_since(begin);
@@ -91,8 +91,8 @@ ProbePoint measure_point(Communicator& comm, ProbeOp op, float* data, int64_t by
   Runner runner(comm, op, data, bytes);
   runner.check();
   const auto begin = Clock::now();
-  for (int i = 0; i < kWarmUps; ++i) runner.run();
-  int64_t count = static_cast<int64_t>(options.seconds / std::max(1e-9, seconds_since(begin) / kWarmUps));
+  for (int i = 0; i < kLinkWarmUps; ++i) runner.run();
+  int64_t count = static_cast<int64_t>(options.seconds / std::max(1e-9, seconds_since(begin) / kLinkWarmUps));
   count = std::clamp<int64_t>(count, options.least, options.most);
   comm.broadcast({&count, 1, DataType::i64}, 0)->wait();
   std::vector<int64_t> mine_ns;

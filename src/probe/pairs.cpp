@@ -11,12 +11,12 @@
 namespace tutti {
 namespace {
 
-constexpr int kPings = 25, kWarmUps = 5;
+constexpr int kPings = 25, kPairWarmUps = 5;
 constexpr std::size_t kFirstBytes = 64 << 10;
 // Up to so many ranks, every pair is measured by itself.
 constexpr std::size_t kSmallJob = 8;
 constexpr std::size_t kMostAgain = 16;
-constexpr int kTag = 1;
+constexpr int kPairTag = 1;
 
 Span words(std::vector<int64_t>& memory) { return {memory.data(), memory.size(), DataType::i64}; }
 
@@ -25,11 +25,11 @@ PairFigures send_to(Communicator& comm, int peer, const PairOptions& options, st
   PairFigures figures{comm.rank(), peer};
   std::vector<int64_t> word(1);
   std::vector<double> seconds;
-  for (int i = 0; i < kWarmUps + kPings; ++i) {
+  for (int i = 0; i < kPairWarmUps + kPings; ++i) {
     const auto begin = Clock::now();
-    comm.send(words(word), peer, kTag)->wait();
-    comm.receive(words(word), peer, kTag)->wait();
-    if (i >= kWarmUps) seconds.push_back(seconds_since(begin));
+    comm.send(words(word), peer, kPairTag)->wait();
+    comm.receive(words(word), peer, kPairTag)->wait();
+    if (i >= kPairWarmUps) seconds.push_back(seconds_since(begin));
   }
   figures.latency_s = median(seconds) / 2;
   // The first message of a size touches new memory and buffers, so the last size goes twice and counts once.
@@ -37,11 +37,11 @@ PairFigures send_to(Communicator& comm, int peer, const PairOptions& options, st
     double best_s = 0;
     for (int again = 0; again < 2; ++again) {
       word[0] = static_cast<int64_t>(bytes);
-      comm.send(words(word), peer, kTag)->wait();
+      comm.send(words(word), peer, kPairTag)->wait();
       const Span message{memory.data(), bytes / sizeof(int64_t), DataType::i64};
       const auto begin = Clock::now();
-      comm.send(message, peer, kTag)->wait();
-      comm.receive(words(word), peer, kTag)->wait();
+      comm.send(message, peer, kPairTag)->wait();
+      comm.receive(words(word), peer, kPairTag)->wait();
       const double taken_s = std::max(1e-9, seconds_since(begin) - figures.latency_s);
       best_s = again == 0 ? taken_s : std::min(best_s, taken_s);
       if (taken_s > 4 * options.seconds) break;
@@ -50,22 +50,22 @@ PairFigures send_to(Communicator& comm, int peer, const PairOptions& options, st
     if (best_s >= options.seconds || bytes * 2 > options.most_bytes) break;
   }
   word[0] = 0;
-  comm.send(words(word), peer, kTag)->wait();
+  comm.send(words(word), peer, kPairTag)->wait();
   return figures;
 }
 
 void answer(Communicator& comm, int peer, std::vector<int64_t>& memory) {
   std::vector<int64_t> word(1);
-  for (int i = 0; i < kWarmUps + kPings; ++i) {
-    comm.receive(words(word), peer, kTag)->wait();
-    comm.send(words(word), peer, kTag)->wait();
+  for (int i = 0; i < kPairWarmUps + kPings; ++i) {
+    comm.receive(words(word), peer, kPairTag)->wait();
+    comm.send(words(word), peer, kPairTag)->wait();
   }
   for (;;) {
-    comm.receive(words(word), peer, kTag)->wait();
+    comm.receive(words(word), peer, kPairTag)->wait();
     if (word[0] == 0) return;
-    comm.receive({memory.data(), static_cast<std::size_t>(word[0]) / sizeof(int64_t), DataType::i64}, peer, kTag)
+    comm.receive({memory.data(), static_cast<std::size_t>(word[0]) / sizeof(int64_t), DataType::i64}, peer, kPairTag)
         ->wait();
-    comm.send(words(word), peer, kTag)->wait();
+    comm.send(words(word), peer, kPairTag)->wait();
   }
 }
 

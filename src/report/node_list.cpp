@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kMostDigits = 9;        // of a number in a name
 constexpr int64_t kMostNodesInRange = 65536;  // more than any cluster has: a typing error
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_decimal(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 bool is_number(const std::string& text) {
-  return !text.empty() && text.size() <= kMostDigits && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && text.size() <= kMostDigits && std::all_of(text.begin(), text.end(), is_decimal);
 }
 
 /// Splits at commas outside of brackets; none where brackets do not match.
@@ -61,7 +61,7 @@ std::string compress_node_list(std::vector<std::string> hosts) {
   std::map<std::string, std::string> parts;  // by prefix, so that the order is that of names
   for (const std::string& name : names) {
     std::size_t digits = 0;
-    while (digits < name.size() && digits < kMostDigits && is_digit(name[name.size() - 1 - digits])) ++digits;
+    while (digits < name.size() && digits < kMostDigits && is_decimal(name[name.size() - 1 - digits])) ++digits;
     if (digits == 0)
       parts[name] = name;
     else

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 // More than these are folded away.
-constexpr std::size_t kMostNotes = 4, kMostFigures = 6;
+constexpr std::size_t kMostShownNotes = 4, kMostFigures = 6;
 
 const json kNoList = json::array();
 
@@ -97,7 +97,7 @@ std::string render_notes(const json& notes) {
     const bool is_warning = is_plain || text_of(note, "level") != "note";
     entries.push_back(fmt::format("<li class=\"{}\">{}</li>\n", is_warning ? "warning" : "note", escape_html(text)));
   }
-  return fold(entries, kMostNotes, "notes",
+  return fold(entries, kMostShownNotes, "notes",
               [](const std::string& list) { return "<ul class=\"notes\">\n" + list + "</ul>\n"; });
 }
 

@@ -53,7 +53,7 @@ Kind kind_of(const std::string& name, const std::string& table, const std::strin
 }
 
 /// What a cell says, whichever of its forms it has.
-struct Cell {
+struct PageCell {
   std::optional<double> value, deviation;
   std::string text, label;
   bool is_best = false;
@@ -65,9 +65,9 @@ std::optional<double> finite(const json& value) {
   return std::isfinite(number) ? std::optional<double>(number) : std::nullopt;
 }
 
-Cell cell_of(const json& row, const Column& column) {
+PageCell cell_of(const json& row, const Column& column) {
   const json& entry = row.is_object() ? member(row, column.key.c_str()) : kNothing;
-  Cell cell;
+  PageCell cell;
   if (!entry.is_object()) {
     cell.value = finite(entry);
     if (!entry.is_number()) cell.text = text_of(entry);
@@ -124,7 +124,7 @@ std::string tag(const std::string& label) {
   return fmt::format("<span class=\"tag tag-{}\">{}</span>", slug(label), escape_html(label));
 }
 
-std::string render_cell(const Column& column, const Cell& cell) {
+std::string render_cell(const Column& column, const PageCell& cell) {
   std::string classes = column.kind == Kind::text ? "" : "number";
   std::string attributes, content;
   if (!cell.text.empty())
@@ -180,7 +180,7 @@ std::string render_table(const json& table, const std::string& id) {
   for (Column& column : columns) {
     column.largest = column.kind == Kind::percent ? 1 : 0;
     for (const json& row : rows) {
-      const Cell cell = cell_of(row, column);
+      const PageCell cell = cell_of(row, column);
       column.largest = std::max(column.largest, cell.value.value_or(0));
       column.is_empty = column.is_empty && !cell.value && cell.text.empty() && cell.label.empty();
     }
