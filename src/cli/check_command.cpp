@@ -44,7 +44,8 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
   }
   options.connect_s = seconds_since(start);
   if (std::string(comm->name()) == "mpi") options.mpi = start_mpi().library;
-  if (arguments.ranks.over_nccl()) options.gpu = arguments.ranks.own_gpu(env, options.torch.gpus.size());
+  if (arguments.ranks.over_nccl())
+    options.gpu = arguments.ranks.own_gpu(env, static_cast<int>(options.torch.gpus.size()));
   options.gpu_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.ranks.timeout_s * 1000));
   const CheckReport report = run_check(*comm, options);
   if (comm->rank() == 0) {

@@ -153,7 +153,7 @@ int run(const ProbeArguments& arguments, const AskTorch& ask_torch) {
   comm->barrier()->wait();  // all look at the machine while all sleep
   RankFacts mine = own_facts(torch, ".");
   if (std::string(comm->name()) == "mpi") mine.mpi = start_mpi().library;
-  const int gpu = arguments.ranks.over_nccl() ? arguments.ranks.own_gpu(env, torch.gpus.size()) : 0;
+  const int gpu = arguments.ranks.over_nccl() ? arguments.ranks.own_gpu(env, static_cast<int>(torch.gpus.size())) : 0;
   const LinksReport report = measure(*comm, arguments, options, env.job, gpu, std::move(mine));
   if (comm->rank() == 0) show(report, arguments);
   std::fflush(stdout);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -99,12 +98,11 @@ std::unique_ptr<Communicator> RankArguments::connect(const LaunchEnv& env) const
   return connect_ranks(options, env);
 }
 
-int RankArguments::own_gpu(const LaunchEnv& env, std::size_t gpus) const {
-  // NCCL_HOSTID lets NCCL take ranks of one machine for ranks of several, and then it lets them share a GPU.
-  if (gpus == 0 || (static_cast<std::size_t>(env.local_size) > gpus && std::getenv("NCCL_HOSTID") == nullptr))
+int RankArguments::own_gpu(const LaunchEnv& env, int gpus) const {
+  if (!has_gpu_for_each_rank(gpus, env))
     throw UsageError("--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks", gpus,
                      env.local_size);
-  return env.local_rank % static_cast<int>(gpus);
+  return env.local_rank % gpus;
 }
 
 }  // namespace tutti

@@ -36,7 +36,7 @@ struct RankArguments {
 
   bool over_nccl() const { return transport == "nccl"; }
   /// The one that this rank has for itself, of the machine's `gpus`. Throws UsageError where there is none.
-  int own_gpu(const LaunchEnv& env, std::size_t gpus) const;
+  int own_gpu(const LaunchEnv& env, int gpus) const;
 };
 
 }  // namespace tutti

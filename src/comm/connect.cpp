@@ -1,5 +1,6 @@
 #include "comm/connect.h"
 
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -96,6 +97,11 @@ std::unique_ptr<Communicator> connect_nccl(const ConnectOptions& options, const 
 std::string transport_of(const std::string& wanted, const LaunchEnv& env) {
   if (wanted != "auto") return wanted;
   return env.nodes == 1 && env.local_size == env.size ? "shm" : "mpi";
+}
+
+bool has_gpu_for_each_rank(int gpus, const LaunchEnv& env) {
+  // NCCL_HOSTID lets NCCL take ranks of one machine for ranks of several, and then it lets them share a GPU.
+  return gpus >= env.local_size || (gpus > 0 && std::getenv("NCCL_HOSTID") != nullptr);
 }
 
 std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env) {

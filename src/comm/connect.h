@@ -26,6 +26,9 @@ struct ConnectOptions {
 /// What `auto` stands for in this job.
 std::string transport_of(const std::string& wanted, const LaunchEnv& env);
 
+/// nccl: whether this machine, with so many GPUs, has one for each of its ranks.
+bool has_gpu_for_each_rank(int gpus, const LaunchEnv& env);
+
 /// Joins the other ranks of the job, as one that makes progress inside wait(). Throws UsageError when the transport
 /// cannot.
 std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env);

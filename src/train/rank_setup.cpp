@@ -5,7 +5,6 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/error.h"
@@ -44,8 +43,7 @@ int own_gpu(const TrainOptions& options, const LaunchEnv& env) {
     throw UsageError("strategy {} adds up in its servers' host memory: use --transport shm or mpi",
                      options.engine.strategy);
   const int gpus = static_cast<int>(torch::cuda::device_count());
-  // NCCL_HOSTID lets NCCL take ranks of one machine for ranks of several, and then it lets them share a GPU.
-  if (env.local_size > gpus && std::getenv("NCCL_HOSTID") == nullptr)
+  if (!has_gpu_for_each_rank(gpus, env))
     throw UsageError(
         "--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks: use --transport shm or mpi, "
         "where ranks share GPUs, or start fewer ranks",

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "base/error.h"
+#include "comm/connect.h"
 
 namespace tutti {
 namespace {
@@ -151,6 +153,19 @@ TEST(LaunchEnv, ErrorsNameTheVariableAndItsValue) {
   EXPECT_EQ(error_of(slurm), "SLURM_STEP_TASKS_PER_NODE=2(y3) does not read like 2(x3),1");
   slurm["SLURM_STEP_TASKS_PER_NODE"] = "2,2";
   EXPECT_EQ(error_of(slurm), "SLURM_STEP_TASKS_PER_NODE=2,2 does not reach SLURM_NODEID=3");
+}
+
+TEST(LaunchEnv, EachRankOfAMachineNeedsAGpuUnlessNcclIsToldThatTheyAreOfSeveral) {
+  LaunchEnv env;
+  env.local_size = 2;
+  ::unsetenv("NCCL_HOSTID");
+  EXPECT_FALSE(has_gpu_for_each_rank(0, env));
+  EXPECT_FALSE(has_gpu_for_each_rank(1, env));
+  EXPECT_TRUE(has_gpu_for_each_rank(2, env));
+  ::setenv("NCCL_HOSTID", "a", 1);
+  EXPECT_TRUE(has_gpu_for_each_rank(1, env));
+  EXPECT_FALSE(has_gpu_for_each_rank(0, env));
+  ::unsetenv("NCCL_HOSTID");
 }
 
 }  // namespace
