@@ -62,4 +62,12 @@ std::vector<std::vector<int64_t>> gather_numbers(Communicator& comm, const std::
   return result;
 }
 
+void finish_together(Communicator& comm) {
+  try {
+    comm.barrier()->wait();
+  } catch (const CommFailed&) {
+    // One that was through already has left: then all have come this far.
+  }
+}
+
 }  // namespace tutti

@@ -19,4 +19,8 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& tex
 /// Every rank's numbers, in rank order; all ranks bring equally many.
 std::vector<std::vector<int64_t>> gather_numbers(Communicator& comm, const std::vector<int64_t>& numbers);
 
+/// For ranks that have all learnt the same, that the job is over: returns when each of them has. Without it, one that
+/// leaves early, with an abort, interrupts others that are still learning why.
+void finish_together(Communicator& comm);
+
 }  // namespace tutti

@@ -138,6 +138,7 @@ void require_same_build(Communicator& comm, const TorchFacts& torch) {
   const std::vector<RankFacts> ranks = gather_facts(comm, own_build(torch));
   for (const Finding& finding : compare_builds(ranks)) {
     if (finding.severity != Severity::problem) continue;
+    finish_together(comm);
     if (comm.rank() != 0) throw RefusedByAll("rank 0 refused to start");
     throw UsageError("the {} `tutti check` shows all differences.", finding.text);
   }

@@ -123,6 +123,7 @@ void together(Communicator& comm, const std::function<void()>& work) {
   const auto problems = gather_texts(comm, problem);
   for (std::size_t rank = 0; rank < problems.size(); ++rank) {
     if (problems[rank].empty()) continue;
+    finish_together(comm);
     if (static_cast<int>(rank) != comm.rank()) throw Stopped("rank {} could not start", rank);
     if (usage) throw UsageError(problem);
     throw Error(problem);

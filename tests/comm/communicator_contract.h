@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "comm/communicator.h"
+#include "comm/exchange.h"
 #include "comm/numbers.h"
 #include "support/ranks.h"
 
@@ -555,6 +557,22 @@ TEST_P(CommunicatorContract, AbortEndsEveryWaitWithTheReason) {
                     require_contains(error_of([&] { pending->wait(); }), "the disk is full");
                     require_contains(error_of([&] { comm.barrier()->wait(); }), "the disk is full");
                   }
+                }),
+            "");
+}
+
+TEST_P(CommunicatorContract, RanksThatFinishTogetherLetTheSlowestComeBeforeOneAborts) {
+  EXPECT_EQ(run(3,
+                [](Communicator& comm) {
+                  int64_t verdict = 7;
+                  const Span span{&verdict, 1, DataType::i64};
+                  if (comm.rank() == 0) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                    comm.send(span, 1, 1)->wait();
+                  }
+                  if (comm.rank() == 1) comm.receive(span, 0, 1)->wait();
+                  finish_together(comm);
+                  if (comm.rank() == 2) comm.abort("all know");
                 }),
             "");
 }
