@@ -229,7 +229,7 @@ std::string slurm_file(const SlurmJob& job) {
       "echo \"Job $SLURM_JOB_ID, start $((${{SLURM_RESTART_COUNT:-0}} + 1)): $SLURM_NTASKS ranks on\" \\\n"
       "  \"$SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST\"\n"
       "\n"
-      "# Slurm's own mixture of two ways of meeting lets ranks start too early, which may crash others.\n"
+      "# Slurm's other way of meeting, a tree, lets ranks start before all have come, which may crash those.\n"
       "export SLURM_PMIX_FENCE=\"${{SLURM_PMIX_FENCE:-{fence}}}\"\n"
       "# One process per rank; --mpi={mpi} is how they find each other. When one has ended, those that do not\n"
       "# notice are ended {wait} s later.\n"

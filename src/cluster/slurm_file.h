@@ -5,10 +5,10 @@
 
 namespace tutti::cluster {
 
-/// The way of meeting that Slurm's PMIx plugin is told to use (SLURM_PMIX_FENCE). By itself it takes two ways in turn,
-/// and then a rank may leave MPI_Init's barrier before all have reached it: what it sends to one that is late crashes
-/// that one (docs/clusters.md).
-inline constexpr char kSlurmFence[] = "tree";
+/// The way of meeting that Slurm's PMIx plugin is told to use (SLURM_PMIX_FENCE). Its `tree`, which it uses by itself
+/// for MPI_Init's last barrier, lets ranks go before all have come: what they send to one that is late crashes that one
+/// (docs/clusters.md).
+inline constexpr char kSlurmFence[] = "ring";
 
 /// A job for Slurm: what to run, on how much of a cluster.
 struct SlurmJob {

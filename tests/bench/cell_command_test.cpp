@@ -52,7 +52,7 @@ TEST(CellCommand, InASlurmJobIsAStepOfIt) {
   place.is_slurm = true;
   place.slurm_cpus_per_task = 3;
   const CellCommand command = cell_command(two_nodes(), "c/a.1", place);
-  EXPECT_THAT(command.words, ElementsAre("env", "SLURM_PMIX_FENCE=tree", "srun", "--mpi=pmix", "--overlap", "--nodes=2",
+  EXPECT_THAT(command.words, ElementsAre("env", "SLURM_PMIX_FENCE=ring", "srun", "--mpi=pmix", "--overlap", "--nodes=2",
                                          "--ntasks=5", "--kill-on-bad-exit=1", "--cpus-per-task=3", "/opt/tutti",
                                          "train", "--batch=8", "--runs=c", "--name=a.1"));
   EXPECT_EQ(command.launcher, "srun");

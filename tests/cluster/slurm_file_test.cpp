@@ -143,8 +143,8 @@ TEST(SlurmFile, TellsSlurmToMeetInOneWayUnlessAPersonHasSetAnother) {
                        " bash -c " + shell_quote(text + "\nprintenv SLURM_PMIX_FENCE"))
         .output;
   };
-  EXPECT_THAT(fence(""), HasSubstr("\ntree\n"));
-  EXPECT_THAT(fence("SLURM_PMIX_FENCE=ring"), HasSubstr("\nring\n"));
+  EXPECT_THAT(fence(""), HasSubstr("\nring\n"));
+  EXPECT_THAT(fence("SLURM_PMIX_FENCE=tree"), HasSubstr("\ntree\n"));
 }
 
 TEST(SlurmFile, RequeuesTheJobOnlyAfterItHasSaved) {
