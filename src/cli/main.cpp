@@ -145,7 +145,7 @@ int run_and_explain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tune_malloc();
-#ifndef TUTTI_SANITIZED  // the sanitizers have better reports of their own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have better reports of their own
   report_crashes();
 #endif
   const int code = run_and_explain(argc, argv);
