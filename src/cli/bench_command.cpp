@@ -15,17 +15,17 @@
 #include "base/build_info.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "bench/runner.h"
-#include "bench/sweep_files.h"
+#include "base/process.h"
 #include "cli/option_names.h"
-#include "cluster/needs.h"
 #include "comm/launch_env.h"
+#include "sweep/runner.h"
+#include "sweep/sweep_files.h"
 
 namespace tutti {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace bench;
+using namespace sweep;
 using nlohmann::json;
 
 struct BenchArguments {
@@ -43,7 +43,7 @@ struct BenchArguments {
 
 std::string own_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
-json describe_sweep(const Sweep& sweep, const std::vector<Cell>& cells) {
+json describe_sweep(const Sweep& sweep, const std::vector<SweepCell>& cells) {
   json axes = json::object();
   json order = json::array();
   for (const Axis& axis : sweep.axes) {
@@ -57,7 +57,7 @@ json describe_sweep(const Sweep& sweep, const std::vector<Cell>& cells) {
   return {{"name", sweep.name},
           {"title", sweep.title},
           {"quick", sweep.is_quick},
-          {"command", shell_line(cluster::own_words())},
+          {"command", shell_line(own_words())},
           {"file", sweep.text},
           {"axes", axes},
           {"axis_order", order},
@@ -71,8 +71,8 @@ json describe_sweep(const Sweep& sweep, const std::vector<Cell>& cells) {
           {"cells", cells}};
 }
 
-void print_plan(const std::vector<Cell>& cells, const fs::path& folder, const Place& place) {
-  for (const Cell& cell : cells) {
+void print_plan(const std::vector<SweepCell>& cells, const fs::path& folder, const Place& place) {
+  for (const SweepCell& cell : cells) {
     std::string line;
     try {
       line = shell_line(cell_command(cell, folder / "cells" / cell.id, place).words);
@@ -98,7 +98,7 @@ void warn(const SweepFolder& folder) {
     fmt::print("note: this sweep was begun with commit {}, this is {}; each record says which one it comes from\n",
                commit, build_commit());
   std::vector<std::string> said;
-  for (const Cell& cell : folder.cells()) {
+  for (const SweepCell& cell : folder.cells()) {
     if (cell.network.empty() || std::count(said.begin(), said.end(), cell.network) > 0) continue;
     said.push_back(cell.network);
     const std::string note = cell.emulated.note.empty() ? "" : "; " + cell.emulated.note;
@@ -124,7 +124,7 @@ int carry_out(SweepFolder& folder, const BenchArguments& arguments) {
     fmt::print("Stopped: {} of {} cells are done. To go on: tutti bench --resume {}\n", counts.done, counts.all, path);
     return 128 + result.stop_signal;
   }
-  for (const Cell& cell : folder.cells()) {
+  for (const SweepCell& cell : folder.cells()) {
     const CellOutcome& outcome = folder.outcome(cell.id);
     if (outcome.state == CellState::failed) fmt::print("failed: {}: {}\n", cell.id, outcome.error);
   }
@@ -154,7 +154,7 @@ int start(const BenchArguments& arguments, const std::vector<std::string>& train
                      fmt::join(sweep_names(), ", "));
   Sweep sweep = find_sweep(arguments.sweep, arguments.quick, train_options);
   if (arguments.repeats > 0) sweep.repeats = arguments.repeats;
-  std::vector<Cell> cells = expand(sweep);
+  std::vector<SweepCell> cells = expand(sweep);
   if (!arguments.only.empty()) cells = only(cells, arguments.only, sweep);
   if (cells.empty()) throw UsageError("there is no cell left in {}", arguments.sweep);
   const fs::path path =
@@ -187,8 +187,8 @@ int run(const BenchArguments& arguments, const CLI::App& command, const std::vec
       throw UsageError("{} belongs to the beginning of a sweep: --resume goes on with what was begun", option);
   SweepFolder folder = SweepFolder::open(folder_to_resume(arguments));
   if (arguments.dry_run) {
-    std::vector<Cell> left;
-    for (const Cell& cell : folder.cells())
+    std::vector<SweepCell> left;
+    for (const SweepCell& cell : folder.cells())
       if (folder.outcome(cell.id).state != CellState::done) left.push_back(cell);
     print_plan(left, folder.path(), find_place(own_program(), arguments.hosts, folder.path()));
     return 0;

@@ -8,19 +8,19 @@
 #include <thread>
 
 #include "base/error.h"
-#include "cluster/box.h"
-#include "cluster/needs.h"
-#include "cluster/network.h"
-#include "cluster/node_links.h"
-#include "cluster/process.h"
-#include "cluster/processes.h"
-#include "cluster/run.h"
-#include "cluster/status.h"
+#include "base/process.h"
+#include "netbox/box.h"
+#include "netbox/needs.h"
+#include "netbox/network.h"
+#include "netbox/node_links.h"
+#include "netbox/processes.h"
+#include "netbox/run.h"
+#include "netbox/status.h"
 
 namespace tutti {
 namespace {
 
-using namespace cluster;
+using namespace netbox;
 
 constexpr double kMeasureSeconds = 2;
 constexpr std::chrono::milliseconds kLoadWindow{500};
@@ -63,15 +63,15 @@ void print_network(const Network& network) {
   }
 }
 
-std::vector<Node> chosen_nodes(const Cluster& cluster, const ClusterArguments& arguments, const char* verb,
-                               bool none_means_all) {
+std::vector<BoxNode> chosen_nodes(const Box& cluster, const ClusterArguments& arguments, const char* verb,
+                                  bool none_means_all) {
   if (arguments.all && !arguments.chosen.empty()) throw UsageError("give nodes or --all, not both");
   if (arguments.chosen.empty()) {
     if (!arguments.all && !none_means_all)
       throw UsageError("which node? `tutti cluster {} {}`, or --all", verb, cluster.nodes.back().name);
     return cluster.nodes;
   }
-  std::vector<Node> nodes;
+  std::vector<BoxNode> nodes;
   for (const std::string& name : arguments.chosen) nodes.push_back(cluster.node(name));
   return nodes;
 }
@@ -99,9 +99,9 @@ int up_command(const ClusterArguments& arguments, const CLI::App& given) {
   }
   const UpResult result = up(options);
   if (result.had_leftovers) fmt::print("removed what was left of an earlier cluster '{}'\n", arguments.name);
-  const std::vector<Node>& nodes = result.cluster.nodes;
+  const std::vector<BoxNode>& nodes = result.cluster.nodes;
   int slots = 0;
-  for (const Node& node : nodes) slots += node.slots;
+  for (const BoxNode& node : nodes) slots += node.slots;
   fmt::print("cluster '{}' is up: {} nodes, {} to {} ({} to {}), {} slots\n", arguments.name, nodes.size(),
              nodes.front().name, nodes.back().name, nodes.front().address, nodes.back().address, slots);
   print_network(result.cluster.network);
@@ -118,16 +118,16 @@ std::vector<std::string> command_words(const ClusterArguments& arguments) {
 }
 
 int run_command(const ClusterArguments& arguments) {
-  const Cluster cluster = load(arguments.name);
+  const Box cluster = load(arguments.name);
   const std::vector<std::string> command = command_words(arguments);
   if (command.empty()) throw UsageError("what to run? `tutti cluster run{} -- COMMAND…`", name_option(arguments));
   if (arguments.all && !arguments.node.empty()) throw UsageError("give --node or --all, not both");
   set_node_environment(cluster, arguments.map_by);
   if (arguments.all) {
-    for (const Node& node : cluster.nodes) check_usable(cluster, node);
+    for (const BoxNode& node : cluster.nodes) check_usable(cluster, node);
     return run_in_all(cluster.nodes, command);
   }
-  const Node& node = arguments.node.empty() ? cluster.nodes.front() : cluster.node(arguments.node);
+  const BoxNode& node = arguments.node.empty() ? cluster.nodes.front() : cluster.node(arguments.node);
   check_usable(cluster, node);
   // In our place: its stdin, terminal, signals and exit code are then its own.
   become(inside(node, command));
@@ -138,11 +138,11 @@ int shape_command(const ClusterArguments& arguments) {
     throw UsageError("shape to what? --rate 100mbit, or --network 1gbe");
   const Network network = chosen_network(arguments);
   const StateLock lock;
-  Cluster cluster = load(arguments.name);
-  const std::vector<Node> nodes = chosen_nodes(cluster, arguments, "shape", true);
-  for (const Node& chosen : nodes) {
+  Box cluster = load(arguments.name);
+  const std::vector<BoxNode> nodes = chosen_nodes(cluster, arguments, "shape", true);
+  for (const BoxNode& chosen : nodes) {
     shape(cluster, chosen, network.carried);
-    for (Node& node : cluster.nodes) {
+    for (BoxNode& node : cluster.nodes) {
       if (node.name == chosen.name) node.rate = network.carried;
     }
     fmt::print("{}: {} both ways\n", chosen.name, format_rate(network.carried));
@@ -155,8 +155,8 @@ int shape_command(const ClusterArguments& arguments) {
 
 int cut_command(const ClusterArguments& arguments, bool is_cut) {
   const StateLock lock;
-  const Cluster cluster = load(arguments.name);
-  for (const Node& node : chosen_nodes(cluster, arguments, is_cut ? "cut" : "heal", !is_cut)) {
+  const Box cluster = load(arguments.name);
+  for (const BoxNode& node : chosen_nodes(cluster, arguments, is_cut ? "cut" : "heal", !is_cut)) {
     is_cut ? cut(cluster, node) : heal(cluster, node);
     fmt::print("{}: link {}\n", node.name, is_cut ? "cut" : "up");
   }
@@ -165,8 +165,8 @@ int cut_command(const ClusterArguments& arguments, bool is_cut) {
 
 int pause_command(const ClusterArguments& arguments, bool is_pause) {
   const StateLock lock;
-  const Cluster cluster = load(arguments.name);
-  for (const Node& node : chosen_nodes(cluster, arguments, is_pause ? "pause" : "resume", !is_pause)) {
+  const Box cluster = load(arguments.name);
+  for (const BoxNode& node : chosen_nodes(cluster, arguments, is_pause ? "pause" : "resume", !is_pause)) {
     const int processes = is_pause ? stop_processes(node.net_namespace) : continue_processes(node.net_namespace);
     // The holder is among them: its being stopped is what says that the node is paused.
     fmt::print("{}: {} {}\n", node.name, is_pause ? "paused, processes:" : "goes on, processes:", processes - 1);
@@ -176,14 +176,14 @@ int pause_command(const ClusterArguments& arguments, bool is_pause) {
 
 int kill_command(const ClusterArguments& arguments) {
   const StateLock lock;
-  const Cluster cluster = load(arguments.name);
-  for (const Node& node : chosen_nodes(cluster, arguments, "kill", false))
+  const Box cluster = load(arguments.name);
+  for (const BoxNode& node : chosen_nodes(cluster, arguments, "kill", false))
     fmt::print("{}: killed, processes: {}\n", node.name, kill_processes({node.net_namespace}, {node.holder}));
   return 0;
 }
 
 int status_command(const ClusterArguments& arguments) {
-  const Cluster cluster = load(arguments.name);
+  const Box cluster = load(arguments.name);
   std::vector<NodeStatus> statuses = node_statuses(cluster);
   const CpuTimes begin = read_cpu_times();
   if (arguments.measure) {

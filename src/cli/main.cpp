@@ -18,7 +18,6 @@
 #include "cli/cluster_command.h"
 #include "cli/data_command.h"
 #include "cli/explain_command.h"
-#include "cli/launcher.h"
 #include "cli/models_command.h"
 #include "cli/option_names.h"
 #include "cli/plan_command.h"
@@ -29,6 +28,7 @@
 #include "cli/torch_facts.h"
 #include "cli/train_command.h"
 #include "comm/communicator.h"
+#include "launch/launcher.h"
 #include "probe/check_report.h"
 
 namespace {

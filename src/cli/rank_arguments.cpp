@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "cli/launcher.h"
-#include "cli/mpirun.h"
 #include "comm/connect.h"
 #include "comm/mpi/mpi.h"
 #include "comm/nccl/nccl.h"
+#include "launch/launcher.h"
+#include "launch/mpirun.h"
 
 namespace tutti {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/process.h"
 #include "cli/option_names.h"
-#include "cluster/needs.h"
-#include "cluster/slurm_file.h"
+#include "launch/slurm_file.h"
 #include "train/stop_signal.h"
 
 namespace tutti {
@@ -21,13 +21,13 @@ namespace {
 using Words = std::vector<std::string>;
 
 struct SlurmArguments {
-  cluster::SlurmJob job;
+  SlurmJob job;
   std::string output;
 };
 
 /// The words after --, as they were given.
 Words command_words() {
-  const Words words = cluster::own_words();
+  const Words words = own_words();
   const auto mark = std::find(words.begin(), words.end(), "--");
   return mark == words.end() ? Words() : Words(mark + 1, words.end());
 }
@@ -53,23 +53,23 @@ void check_names(const CLI::App& program, const Words& words) {
 }
 
 int run(const SlurmArguments& arguments, const CLI::App& program) {
-  cluster::SlurmJob job = arguments.job;
+  SlurmJob job = arguments.job;
   job.command = command_words();
   job.saved_code = kExitSaved;
   if (job.program.empty()) job.program = std::filesystem::read_symlink("/proc/self/exe").string();
   check_names(program, job.command);
-  const std::string text = cluster::slurm_file(job);
+  const std::string text = slurm_file(job);
   if (arguments.output.empty()) {
     fmt::print("{}", text);
     return 0;
   }
   write_file_atomically(arguments.output, text);
-  fmt::print("{} is written; start it with: sbatch {}\n", arguments.output, cluster::shell_quote(arguments.output));
+  fmt::print("{} is written; start it with: sbatch {}\n", arguments.output, shell_quote(arguments.output));
   return 0;
 }
 
 void describe(CLI::App& command, SlurmArguments& arguments) {
-  cluster::SlurmJob& job = arguments.job;
+  SlurmJob& job = arguments.job;
   job.program.clear();
   command.add_option("--nodes", job.nodes, "machines")->capture_default_str();
   command.add_option("--ranks-per-node", job.ranks_per_node, "processes on each (unset: 1)");

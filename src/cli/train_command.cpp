@@ -9,13 +9,13 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/launcher.h"
-#include "cli/mpirun.h"
 #include "cli/option_names.h"
 #include "cli/rank_arguments.h"
 #include "cli/recipe.h"
 #include "cli/strategy_arguments.h"
 #include "comm/launch_env.h"
+#include "launch/launcher.h"
+#include "launch/mpirun.h"
 #include "train/checkpoint.h"
 #include "train/options.h"
 #include "train/stop_signal.h"

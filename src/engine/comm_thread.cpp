@@ -122,7 +122,8 @@ void CommThread::abort(const char* reason) noexcept {
 
 bool CommThread::must_complete() const {
   // Not when the oldest one happens to be through: ranks that share a node must start and complete in the same order.
-  return !under_way_.empty() && (static_cast<int>(under_way_.size()) >= plan_.under_way || cursor_.has_started_all());
+  return !under_way_.empty() &&
+         (static_cast<int>(under_way_.size()) >= plan_.max_in_flight || cursor_.has_started_all());
 }
 
 void CommThread::run() {

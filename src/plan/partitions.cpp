@@ -20,7 +20,7 @@ std::vector<Transfer> cut(const Transfer& transfer, int64_t bytes) {
   return parts;
 }
 
-int partitions_under_way(int64_t credit_bytes, int64_t partition_bytes) {
+int partitions_in_flight(int64_t credit_bytes, int64_t partition_bytes) {
   if (credit_bytes <= 0) return kUsuallyUnderWay;
   return static_cast<int>(std::clamp<int64_t>(credit_bytes / partition_bytes, 2, 64));
 }

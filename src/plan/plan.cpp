@@ -31,8 +31,8 @@ Value from_word(const nlohmann::json& text, std::initializer_list<Value> all) {
 auto fields(const Transfer& t) { return std::tie(t.name, t.operation, t.starts, t.after, t.begin, t.end, t.server); }
 auto fields(const GradientSlot& s) { return std::tie(s.name, s.parameter, s.begin, s.elements); }
 auto fields(const Plan& p) {
-  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.node_ranks, p.servers, p.under_way, p.elements,
-                  p.slots, p.transfers);
+  return std::tie(p.strategy, p.ranks, p.barrier, p.sharded_optimizer, p.node_ranks, p.servers, p.max_in_flight,
+                  p.elements, p.slots, p.transfers);
 }
 
 /// Throws unless the transfers among `plan`'s that `counts` tells apart cover the flat space exactly once.
@@ -127,7 +127,7 @@ void check_plan(const Plan& plan) {
     };
     if (transfer.after >= static_cast<int>(i)) refuse("waits for a transfer that comes later");
     // A transfer that waits for one before it would wait for ever if that one is only completed later.
-    if (transfer.after >= 0 && plan.under_way > 1) refuse("waits for a transfer that may still be under way");
+    if (transfer.after >= 0 && plan.max_in_flight > 1) refuse("waits for a transfer that may still be under way");
     if (transfer.operation == Operation::push_pull && (transfer.server < 0 || transfer.server >= plan.servers))
       refuse("goes to a server that is not there");
     if (transfer.operation == Operation::all_gather) {
@@ -145,7 +145,7 @@ void check_plan(const Plan& plan) {
 void to_json(nlohmann::json& json, const Plan& plan) {
   json = {{"strategy", plan.strategy},     {"ranks", plan.ranks},
           {"barrier", word(plan.barrier)}, {"sharded_optimizer", plan.sharded_optimizer},
-          {"servers", plan.servers},       {"under_way", plan.under_way},
+          {"servers", plan.servers},       {"max_in_flight", plan.max_in_flight},
           {"elements", plan.elements},     {"node_ranks", plan.node_ranks}};
   json["slots"] = nlohmann::json::array();
   for (const GradientSlot& slot : plan.slots)
@@ -170,7 +170,7 @@ void from_json(const nlohmann::json& json, Plan& plan) {
   json.at("sharded_optimizer").get_to(plan.sharded_optimizer);
   plan.node_ranks = json.value("node_ranks", std::vector<int>());
   plan.servers = json.value("servers", 0);
-  plan.under_way = json.value("under_way", 1);
+  plan.max_in_flight = json.value("max_in_flight", json.value("under_way", 1));  // its name until version 0.2
   json.at("elements").get_to(plan.elements);
   for (const nlohmann::json& slot : json.at("slots"))
     plan.slots.push_back({slot.at("name"), slot.at("parameter"), slot.at("begin"), slot.at("elements")});
@@ -196,7 +196,7 @@ std::string describe(const Plan& plan) {
                   plan.sharded_optimizer ? "; each rank keeps a share of the optimizer's state" : "");
   if (plan.servers > 0)
     text += fmt::format("  through {} parameter server{}, up to {} transfers under way\n", plan.servers,
-                        plan.servers == 1 ? "" : "s", plan.under_way);
+                        plan.servers == 1 ? "" : "s", plan.max_in_flight);
   if (!plan.node_ranks.empty())
     text += fmt::format("  inside {} nodes of {} ranks first, then among one rank of each\n", plan.node_ranks.size(),
                         fmt::join(plan.node_ranks, ", "));

@@ -68,9 +68,9 @@ struct Plan {
   /// Ranks of each node, where every transfer is made inside the nodes first, then among one rank of each; empty: all
   /// ranks are alike.
   std::vector<int> node_ranks = {};
-  int servers = 0;       // parameter servers that push_pulls are placed on
-  int under_way = 1;     // transfers that may be under way at once
-  int64_t elements = 0;  // length of the flat space, padding included
+  int servers = 0;        // parameter servers that push_pulls are placed on
+  int max_in_flight = 1;  // transfers that may be under way at once
+  int64_t elements = 0;   // length of the flat space, padding included
   std::vector<GradientSlot> slots;
   std::vector<Transfer> transfers;
 

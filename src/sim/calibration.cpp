@@ -70,7 +70,7 @@ Clusters unfitted_clusters() {
       cluster.network.duplex = 1;       // TCP through IP over InfiniBand: processors limit, sending and receiving alike
     }
     Software& software = cluster.software;
-    software.under_way = 1000;
+    software.max_in_flight = 1000;
     software.scheduled_cycle_s = 5e-3;
     software.negotiation_s = 100e-6;
     software.negotiation_per_doubling_s = 100e-6;

@@ -27,7 +27,7 @@ struct Software {
   double negotiation_s = 0;               // per transfer: ranks agree that it is next
   double negotiation_per_doubling_s = 0;  // and that takes longer with each doubling of their number
   double scheduled_cycle_s = 0;           // collectives of plans that cross steps start at multiples of this
-  int under_way = 0;                      // transfers at once; 0: as many as the plan says
+  int max_in_flight = 0;                  // transfers at once; 0: as many as the plan says
   double launch_s = 0;                    // per transfer: a collective is launched
   double stage_launch_s = 0;              // per push_pull: its copies are launched
   double slowdown = 0;                    // computation takes 1 + this times as long while transfers run on the device

@@ -89,13 +89,17 @@ Link read_link(const std::string& file, const YAML::Node& node, const std::strin
 Software read_software(const std::string& file, const YAML::Node& node) {
   Software software;
   double sum_gb = 0;
+  const auto max_in_flight = [&](const YAML::Node& value) {
+    software.max_in_flight = count(file, value, "max_in_flight", 1'000'000);
+  };
   read_map(
       file, node, "software",
       {{"negotiation_us", figure(file, "negotiation_us", software.negotiation_s, 1e-6)},
        {"negotiation_per_doubling_us",
         figure(file, "negotiation_per_doubling_us", software.negotiation_per_doubling_s, 1e-6)},
        {"scheduled_cycle_us", figure(file, "scheduled_cycle_us", software.scheduled_cycle_s, 1e-6)},
-       {"under_way", [&](const YAML::Node& value) { software.under_way = count(file, value, "under_way", 1'000'000); }},
+       {"max_in_flight", max_in_flight},
+       {"under_way", max_in_flight},  // its name until version 0.2
        {"launch_us", figure(file, "launch_us", software.launch_s, 1e-6)},
        {"stage_launch_us", figure(file, "stage_launch_us", software.stage_launch_s, 1e-6)},
        {"slowdown", figure(file, "slowdown", software.slowdown, 1)},

@@ -31,7 +31,7 @@ std::vector<StrategyOptions> sized(const Strategy& strategy, int64_t all_bytes, 
 }
 
 bool sends_the_same(const Plan& a, const Plan& b) {
-  return a.barrier == b.barrier && a.sharded_optimizer == b.sharded_optimizer && a.under_way == b.under_way &&
+  return a.barrier == b.barrier && a.sharded_optimizer == b.sharded_optimizer && a.max_in_flight == b.max_in_flight &&
          a.transfers == b.transfers;
 }
 

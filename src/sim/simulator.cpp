@@ -49,7 +49,7 @@ class Simulation {
              const SimulationOptions& options)
       : plan_(plan),
         cluster_(cluster),
-        under_way_limit_(cluster.software.under_way > 0 ? cluster.software.under_way : plan.under_way),
+        under_way_limit_(cluster.software.max_in_flight > 0 ? cluster.software.max_in_flight : plan.max_in_flight),
         crosses_(plan.barrier == Barrier::next_forward && layout.ranks > 1),
         cycle_s_(crosses_ && plan.servers == 0 ? cluster.software.scheduled_cycle_s : 0),
         scheduled_s_(options.optimizer == "sgd" ? cluster.software.scheduled_sgd_s : cluster.software.scheduled_adam_s),

@@ -85,7 +85,7 @@ const NamedArray* find_also_by_old_name(const SafetensorsFile& file, const std::
 }  // namespace
 
 fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model, const NamedTensors& optimizer_state,
-                         const std::vector<int64_t>& first_updates, const Progress& progress,
+                         const std::vector<int64_t>& first_updates, const TrainProgress& progress,
                          const nlohmann::json& options, int64_t keep) {
   const fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
   const fs::path temporary = checkpoints_folder / fmt::format("writing-step-{:010}", progress.step);
@@ -154,7 +154,7 @@ Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
   }
 }
 
-Progress Checkpoint::progress() const {
+TrainProgress Checkpoint::progress() const {
   return {state_.at("step").get<int64_t>(), state_.at("epoch").get<int64_t>(),
           state_.at("samples_in_epoch").get<int64_t>()};
 }

@@ -15,7 +15,7 @@ namespace tutti {
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 /// How far training has come.
-struct Progress {
+struct TrainProgress {
   int64_t step = 0;              // done, over all epochs
   int64_t epoch = 0;             // under way
   int64_t samples_in_epoch = 0;  // of that epoch's order, already trained on by all ranks together
@@ -27,7 +27,7 @@ struct Progress {
 /// everything in it is on the disk. Returns its path. For one rank.
 std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder, const Model& model,
                                       const NamedTensors& optimizer_state, const std::vector<int64_t>& first_updates,
-                                      const Progress& progress, const nlohmann::json& options, int64_t keep);
+                                      const TrainProgress& progress, const nlohmann::json& options, int64_t keep);
 
 /// `resume` names a checkpoint folder, a run folder or a run in `runs_folder`; the newest checkpoint there. Throws
 /// Error.
@@ -44,7 +44,7 @@ class Checkpoint {
 
   const std::filesystem::path& folder() const { return folder_; }
   const nlohmann::json& options() const { return state_.at("options"); }
-  Progress progress() const;
+  TrainProgress progress() const;
 
   /// Throws Error when the checkpoint belongs to another model, naming both and the first difference.
   void load_weights(Model& model) const;

@@ -312,7 +312,7 @@ void RankTrainer::save_if_due() {
   checkpoint_time_ = Clock::now();
   const auto optimizer_state = engine_->optimizer_state();  // all ranks have a part in it
   if (!is_first_) return;
-  Progress progress = progress_;
+  TrainProgress progress = progress_;
   if (progress.samples_in_epoch >= data_.train->size()) {
     ++progress.epoch;
     progress.samples_in_epoch = 0;

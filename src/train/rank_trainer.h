@@ -74,7 +74,7 @@ class RankTrainer {
 
   std::filesystem::path run_folder_;
   RecordFile records_;
-  Progress progress_;
+  TrainProgress progress_;
   int64_t total_steps_ = 0;
   int64_t steps_per_epoch_ = 0;
   int64_t first_step_ = 0;

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/safetensors.h"
-#include "cli/launcher.h"
+#include "launch/launcher.h"
 #include "support/command.h"
 #include "support/machine.h"
 

@@ -46,7 +46,7 @@ collective: tree
       "nan",
       "{}",
       "[]",
-      "software: {under_way: 1e30}",
+      "software: {max_in_flight: 1e30}",
       "\"level\": \"nodes\""};
 }
 

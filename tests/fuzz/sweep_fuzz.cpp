@@ -1,12 +1,12 @@
-#include "bench/cells.h"
-#include "bench/sweep.h"
 #include "fuzz/fuzz.h"
+#include "sweep/cells.h"
+#include "sweep/sweep.h"
 
 namespace tutti::fuzz {
 
 std::string fuzz_one(std::string_view input) {
   static const std::vector<std::string> kOptions{"--model", "--batch", "--ranks", "--steps"};
-  return outcome([&] { bench::expand(bench::parse_sweep(std::string(input), "s", input.size() % 2 == 0, kOptions)); });
+  return outcome([&] { sweep::expand(sweep::parse_sweep(std::string(input), "s", input.size() % 2 == 0, kOptions)); });
 }
 
 std::vector<std::string> seeds() {

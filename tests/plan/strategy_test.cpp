@@ -110,8 +110,8 @@ TEST(ByteScheduler, UsuallyKeepsOnePartitionUnderWayAndFourThroughServers) {
   const Profile profile = profile_of({512, 1024, 512});
   EXPECT_EQ(make_bytescheduler_plan(profile, links, 2, options).transfers,
             make_bytescheduler_plan(profile, links, 2, one).transfers);
-  EXPECT_EQ(make_bytescheduler_ps_plan(profile, links, 2, options).under_way, 4);
-  EXPECT_EQ(make_wfbp_ps_plan(profile, links, 2, options).under_way, 4);
+  EXPECT_EQ(make_bytescheduler_ps_plan(profile, links, 2, options).max_in_flight, 4);
+  EXPECT_EQ(make_wfbp_ps_plan(profile, links, 2, options).max_in_flight, 4);
 }
 
 TEST(ByteScheduler, WithCreditCommitsToWhatIsReady) {

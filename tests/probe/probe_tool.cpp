@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "cli/check_command.h"
-#include "cli/launcher.h"
 #include "cli/probe_command.h"
 #include "comm/communicator.h"
 #include "comm/mpi/mpi.h"
+#include "launch/launcher.h"
 
 /// probe_tool check|probe …: as `tutti check|probe …`, without libtorch. probe_tool stay: starts MPI and says nothing
 /// more, as a process does that hangs or cannot be reached.

@@ -97,7 +97,7 @@ TEST(Candidates, ComeFastestFirstAndSendDifferentMessages) {
       EXPECT_FALSE(found[i].plan.transfers == found[j].plan.transfers &&
                    found[i].plan.barrier == found[j].plan.barrier &&
                    found[i].plan.sharded_optimizer == found[j].plan.sharded_optimizer &&
-                   found[i].plan.under_way == found[j].plan.under_way)
+                   found[i].plan.max_in_flight == found[j].plan.max_in_flight)
           << found[i].name << " and " << found[j].name;
   }
   for (const PlannedStrategy& one : found) check_plan(one.plan);

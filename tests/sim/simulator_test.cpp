@@ -165,7 +165,7 @@ std::vector<std::size_t> issued_by_engine(const Plan& plan) {
   std::vector<std::size_t> under_way;
   const auto pump = [&] {
     while (true) {
-      while (static_cast<int>(under_way.size()) < plan.under_way) {
+      while (static_cast<int>(under_way.size()) < plan.max_in_flight) {
         const auto next = cursor.start_next();
         if (!next) break;
         issued.push_back(*next);

@@ -29,7 +29,7 @@ std::set<int> Control::Message::read_ranks() const {
   return {std::istream_iterator<int>(list), std::istream_iterator<int>()};
 }
 
-Control::Control(Group& group, int rank, std::function<std::set<int>()> awaited)
+Control::Control(RankGroup& group, int rank, std::function<std::set<int>()> awaited)
     : group_(group),
       rank_(rank),
       awaited_(std::move(awaited)),

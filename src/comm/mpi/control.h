@@ -18,7 +18,7 @@ namespace tutti::mpi {
 class Control {
  public:
   /// `awaited`: whom this rank waits for, to tell others.
-  Control(Group& group, int rank, std::function<std::set<int>()> awaited);
+  Control(RankGroup& group, int rank, std::function<std::set<int>()> awaited);
   ~Control();
   Control(const Control&) = delete;
 
@@ -93,7 +93,7 @@ class Control {
   void ask(int rank);
   void compare_calls(int rank);
 
-  Group& group_;
+  RankGroup& group_;
   int rank_;
   Message arriving_;
   MPI_Request receive_ = MPI_REQUEST_NULL;

@@ -41,7 +41,7 @@ class LongBytes {
 }  // namespace
 
 void Messages::send(std::shared_ptr<Message> message) {
-  const Group& group = traffic_.group;
+  const RankGroup& group = traffic_.group;
   const LongBytes length(message->bytes);
   check(
       MPI_Isend(message->data, length.count(), length.type(), group.process(message->peer),

@@ -17,7 +17,7 @@ constexpr std::size_t kSmallBytes = 4 * 1024;
 
 class MpiWork : public Work {
  public:
-  MpiWork(Progress& progress, std::shared_ptr<Pending> operation, std::string what)
+  MpiWork(MpiProgress& progress, std::shared_ptr<Pending> operation, std::string what)
       : progress_(progress), operation_(std::move(operation)), what_(std::move(what)) {}
 
   void wait() override {
@@ -27,7 +27,7 @@ class MpiWork : public Work {
   }
 
  private:
-  Progress& progress_;
+  MpiProgress& progress_;
   std::shared_ptr<Pending> operation_;
   std::string what_;
 };
@@ -38,7 +38,7 @@ struct Free {
 
 class MpiCommunicator : public Communicator {
  public:
-  MpiCommunicator(const MpiOptions& options, std::shared_ptr<Group> group)
+  MpiCommunicator(const MpiOptions& options, std::shared_ptr<RankGroup> group)
       : rank_(options.rank),
         size_(group->size()),
         progress_(std::move(group), options.rank, {options.timeout, options.progress_thread}) {}
@@ -108,7 +108,7 @@ class MpiCommunicator : public Communicator {
     return std::make_unique<MpiWork>(progress_, std::move(operation), std::move(what));
   }
 
-  std::unique_ptr<Work> start(const Call& call, const Progress::MakeCollective& make) {
+  std::unique_ptr<Work> start(const Call& call, const MpiProgress::MakeCollective& make) {
     return work(progress_.start(call, make), call.describe());
   }
 
@@ -131,7 +131,7 @@ class MpiCommunicator : public Communicator {
   int rank_;
   int size_;
   std::vector<std::unique_ptr<void, Free>> memory_;  // outlives what is under way in it
-  Progress progress_;
+  MpiProgress progress_;
 };
 
 }  // namespace

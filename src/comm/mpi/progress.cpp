@@ -48,7 +48,7 @@ class Patience {
 
 }  // namespace
 
-Progress::Progress(std::shared_ptr<Group> group, int rank, const Options& options)
+MpiProgress::MpiProgress(std::shared_ptr<RankGroup> group, int rank, const Options& options)
     : group_(std::move(group)),
       options_(options),
       traffic_(*group_, rank, [this] { return awaited(); }),
@@ -56,7 +56,7 @@ Progress::Progress(std::shared_ptr<Group> group, int rank, const Options& option
   if (options_.own_thread) thread_ = std::thread([this] { run_thread(); });
 }
 
-Progress::~Progress() {
+MpiProgress::~MpiProgress() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -76,7 +76,7 @@ Progress::~Progress() {
   }
 }
 
-std::shared_ptr<Pending> Progress::start(const Call& call, const MakeCollective& make) {
+std::shared_ptr<Pending> MpiProgress::start(const Call& call, const MakeCollective& make) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t number = started_ever_++;
   std::shared_ptr<Collective> collective = make(number);
@@ -91,29 +91,29 @@ std::shared_ptr<Pending> Progress::start(const Call& call, const MakeCollective&
   return collective;
 }
 
-void Progress::send(const std::shared_ptr<Message>& message) {
+void MpiProgress::send(const std::shared_ptr<Message>& message) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return message->fail(failure_);
   messages_.send(message);
   wake_thread();
 }
 
-void Progress::receive(const std::shared_ptr<Message>& message) {
+void MpiProgress::receive(const std::shared_ptr<Message>& message) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return message->fail(failure_);
   messages_.receive(message);
   wake_thread();
 }
 
-void Progress::wake_thread() {
+void MpiProgress::wake_thread() {
   if (options_.own_thread) has_work_.notify_one();
 }
 
-void Progress::start_queued() {
+void MpiProgress::start_queued() {
   while (started_ < std::min(kUnderWay, queue_.size())) queue_[started_++]->start();
 }
 
-bool Progress::advance() {
+bool MpiProgress::advance() {
   bool moved = false;
   // What all had done before a failure still counts, so that a barrier which everybody has reached does not fail
   // because the next one did.
@@ -143,7 +143,7 @@ bool Progress::advance() {
   return moved;
 }
 
-void Progress::notice_departures() {
+void MpiProgress::notice_departures() {
   for (std::size_t i = 0; i < started_; ++i) {
     if (!queue_[i]->awaits_silent_rank()) continue;
     for (const int rank : queue_[i]->awaited()) {
@@ -157,7 +157,7 @@ void Progress::notice_departures() {
   messages_.notice_departures();
 }
 
-void Progress::fail_all(const std::string& text) {
+void MpiProgress::fail_all(const std::string& text) {
   if (failure_.empty()) failure_ = text;
   for (const auto& collective : queue_) {
     collective->fail(failure_);
@@ -168,7 +168,7 @@ void Progress::fail_all(const std::string& text) {
   messages_.fail_all(failure_);
 }
 
-void Progress::run_thread() {
+void MpiProgress::run_thread() {
   Patience patience;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
@@ -188,7 +188,7 @@ void Progress::run_thread() {
   }
 }
 
-void Progress::wait(const Pending& operation, const std::string& what) {
+void MpiProgress::wait(const Pending& operation, const std::string& what) {
   Patience patience;
   auto last_news = Clock::now();
   bool has_asked = false;
@@ -222,19 +222,19 @@ void Progress::wait(const Pending& operation, const std::string& what) {
   operation.rethrow();
 }
 
-std::set<int> Progress::awaited() const {
+std::set<int> MpiProgress::awaited() const {
   // The oldest collective is what holds up all others.
   return queue_.empty() ? messages_.awaited() : queue_.front()->awaited();
 }
 
-std::string Progress::missing() const {
+std::string MpiProgress::missing() const {
   // Those that wait like this rank have not stopped: they wait for the same ones, or for one that waits for those.
   std::set<int> ranks = traffic_.control.unanswered();
   if (ranks.empty()) ranks = awaited();
   return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "), traffic_.size());
 }
 
-void Progress::give_up(const Pending& operation, const std::string& what) {
+void MpiProgress::give_up(const Pending& operation, const std::string& what) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (operation.is_finished()) return;
   const std::string text = fmt::format(
@@ -247,7 +247,7 @@ void Progress::give_up(const Pending& operation, const std::string& what) {
   fail_all(text);
 }
 
-void Progress::abort(const std::string& text) noexcept {
+void MpiProgress::abort(const std::string& text) noexcept {
   try {
     const std::lock_guard<std::mutex> lock(mutex_);
     Session::get().give_up();

@@ -13,17 +13,17 @@ namespace tutti::mpi {
 
 /// Moves everything that is under way: inside wait(), and in a thread of its own if wanted. MPI moves nothing by
 /// itself.
-class Progress {
+class MpiProgress {
  public:
   struct Options {
     std::chrono::milliseconds timeout{0};
     bool own_thread = false;
   };
 
-  Progress(std::shared_ptr<Group> group, int rank, const Options& options);
+  MpiProgress(std::shared_ptr<RankGroup> group, int rank, const Options& options);
   /// Tells the others that this rank leaves.
-  ~Progress();
-  Progress(const Progress&) = delete;
+  ~MpiProgress();
+  MpiProgress(const MpiProgress&) = delete;
 
   Traffic& traffic() { return traffic_; }
 
@@ -47,7 +47,7 @@ class Progress {
   std::string missing() const;
   void give_up(const Pending& operation, const std::string& what);
 
-  std::shared_ptr<Group> group_;
+  std::shared_ptr<RankGroup> group_;
   Options options_;
   std::mutex mutex_;  // everything below, and MPI as far as this group goes
   Traffic traffic_;

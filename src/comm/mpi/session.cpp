@@ -83,14 +83,14 @@ Session::~Session() {
     MPI_Finalize();
 }
 
-std::shared_ptr<Group> Session::join(const std::string& job, const std::vector<int>& processes) {
+std::shared_ptr<RankGroup> Session::join(const std::string& job, const std::vector<int>& processes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (auto known = groups_[job].lock()) return known;
 
   std::vector<int> members(processes);
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
-  auto group = std::make_shared<Group>();
+  auto group = std::make_shared<RankGroup>();
   std::vector<int> seen(members.size(), 0);
   for (const int process : processes) {
     const auto index =

@@ -20,7 +20,7 @@ void check(int code, const char* what);
 /// A process may hold two ranks of a group (a worker and a server beside it): its "first" and its "second".
 /// The contexts are never freed: a farewell may still be on its way to one, and Open MPI crashes if it finds another in
 /// its place.
-struct Group {
+struct RankGroup {
   MPI_Comm collectives = MPI_COMM_NULL;
   MPI_Comm control = MPI_COMM_NULL;
   MPI_Comm messages[2] = {MPI_COMM_NULL, MPI_COMM_NULL};  // to first, to second ranks
@@ -42,7 +42,7 @@ class Session {
   int size() const { return size_; }
 
   /// Collective over the processes. The second rank of a process gets what the first one got.
-  std::shared_ptr<Group> join(const std::string& job, const std::vector<int>& processes);
+  std::shared_ptr<RankGroup> join(const std::string& job, const std::vector<int>& processes);
 
   /// Something failed for good: MPI cannot be ended in good order, which takes everybody.
   void give_up() { given_up_ = true; }
@@ -56,7 +56,7 @@ class Session {
   bool is_ours_ = false;  // else somebody else started MPI and will end it
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<Group>> groups_;
+  std::map<std::string, std::weak_ptr<RankGroup>> groups_;
 };
 
 }  // namespace tutti::mpi

@@ -9,12 +9,12 @@ namespace tutti::mpi {
 /// What all operations of a communicator share: the group, who this rank is in it, and how many messages have gone to
 /// and come from each rank.
 struct Traffic {
-  Group& group;
+  RankGroup& group;
   int rank;
   Control control;
   std::vector<uint64_t> sent, received;
 
-  Traffic(Group& group, int rank, std::function<std::set<int>()> awaited)
+  Traffic(RankGroup& group, int rank, std::function<std::set<int>()> awaited)
       : group(group),
         rank(rank),
         control(group, rank, std::move(awaited)),

@@ -56,13 +56,13 @@ std::string wrong_length(int from, int tag, std::size_t sent, std::size_t expect
 
 Channels::Channels(Segment& segment) : segment_(segment), peers_(static_cast<std::size_t>(segment.size())) {}
 
-void Channels::post_send(std::shared_ptr<Transfer> send) {
+void Channels::post_send(std::shared_ptr<PointToPoint> send) {
   const int to = send->peer;
   peers_[static_cast<std::size_t>(to)].sends.push_back(std::move(send));
   push(to);
 }
 
-void Channels::post_receive(std::shared_ptr<Transfer> receive) {
+void Channels::post_receive(std::shared_ptr<PointToPoint> receive) {
   const int from = receive->peer;
   Peer& peer = peers_[static_cast<std::size_t>(from)];
   const auto early = std::find_if(peer.unexpected.begin(), peer.unexpected.end(),
@@ -112,7 +112,7 @@ bool Channels::push(int to) {
   uint64_t put = channel.put.load();
   bool moved = false;
   while (!peer.sends.empty()) {
-    Transfer& send = *peer.sends.front();
+    PointToPoint& send = *peer.sends.front();
     std::size_t room = ring.size - (put - channel.taken.load());
     if (!send.has_header) {
       if (room < sizeof(Header)) break;
@@ -186,7 +186,7 @@ void Channels::begin_message(int from, int tag, std::size_t bytes) {
     peer.early = &peer.unexpected.back();
     return;
   }
-  std::shared_ptr<Transfer> receive = *posted;
+  std::shared_ptr<PointToPoint> receive = *posted;
   peer.receives.erase(posted);
   if (receive->bytes == bytes) {
     peer.receive = std::move(receive);

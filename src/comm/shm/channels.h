@@ -12,7 +12,7 @@
 namespace tutti::shm {
 
 /// One send or receive under way.
-struct Transfer : Pending {
+struct PointToPoint : Pending {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   int peer = 0;
@@ -29,8 +29,8 @@ class Channels {
   /// `segment` must outlive the channels.
   explicit Channels(Segment& segment);
 
-  void post_send(std::shared_ptr<Transfer> send);
-  void post_receive(std::shared_ptr<Transfer> receive);
+  void post_send(std::shared_ptr<PointToPoint> send);
+  void post_receive(std::shared_ptr<PointToPoint> receive);
   /// Moves what can be moved without waiting; true if that was anything.
   bool advance();
   /// Fails what can never complete because its peer has left; true if that was anything.
@@ -46,8 +46,8 @@ class Channels {
     bool is_complete = false;
   };
   struct Peer {
-    std::deque<std::shared_ptr<Transfer>> sends;
-    std::list<std::shared_ptr<Transfer>> receives;  // posted, no message yet
+    std::deque<std::shared_ptr<PointToPoint>> sends;
+    std::list<std::shared_ptr<PointToPoint>> receives;  // posted, no message yet
     std::list<Unexpected> unexpected;
     std::size_t unexpected_bytes = 0;
 
@@ -55,7 +55,7 @@ class Channels {
     bool has_message = false;
     std::size_t bytes = 0;
     std::size_t moved = 0;
-    std::shared_ptr<Transfer> receive;
+    std::shared_ptr<PointToPoint> receive;
     Unexpected* early = nullptr;
   };
 

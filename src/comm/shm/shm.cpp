@@ -1,7 +1,7 @@
 #include "comm/shm/shm.h"
 
-#include "comm/shm/engine.h"
 #include "comm/shm/monitor.h"
+#include "comm/shm/progress.h"
 #include "comm/shm/rendezvous.h"
 
 namespace tutti {
@@ -15,7 +15,8 @@ constexpr std::chrono::microseconds kSpinOversubscribed{1};
 
 class ShmWork : public Work {
  public:
-  ShmWork(Engine& engine, std::shared_ptr<Pending> operation) : engine_(engine), operation_(std::move(operation)) {}
+  ShmWork(ShmProgress& engine, std::shared_ptr<Pending> operation)
+      : engine_(engine), operation_(std::move(operation)) {}
 
   void wait() override {
     // The engine finishes everything before it goes, so a Work that outlives it never gets past the first line.
@@ -24,7 +25,7 @@ class ShmWork : public Work {
   }
 
  private:
-  Engine& engine_;
+  ShmProgress& engine_;
   std::shared_ptr<Pending> operation_;
 };
 
@@ -115,9 +116,9 @@ class ShmCommunicator : public Communicator {
     return std::make_unique<ShmWork>(engine_, std::move(collective));
   }
 
-  std::shared_ptr<Transfer> make_transfer(const char* what, Span data, int peer, int tag) const {
+  std::shared_ptr<PointToPoint> make_transfer(const char* what, Span data, int peer, int tag) const {
     check_rank(what, peer, size());
-    auto transfer = std::make_shared<Transfer>();
+    auto transfer = std::make_shared<PointToPoint>();
     transfer->data = static_cast<std::byte*>(data.data);
     transfer->bytes = data.bytes();
     transfer->peer = peer;
@@ -128,7 +129,7 @@ class ShmCommunicator : public Communicator {
   // In order of dependence. The lifeline goes last, after has_left is set: without that, its end means death.
   Fd lifeline_;
   Segment segment_;
-  Engine engine_;
+  ShmProgress engine_;
   Monitor monitor_;
 };
 

@@ -79,7 +79,7 @@ Plan scheduled_plan(const Profile& profile, const Links& links, int ranks, int s
   }
   if (servers > 0) {
     place_on_servers(plan, servers);
-    plan.under_way = partitions_under_way(credit_bytes, partition_bytes);
+    plan.max_in_flight = partitions_in_flight(credit_bytes, partition_bytes);
   }
   return plan;
 }
@@ -94,8 +94,8 @@ Plan best_plan(const Profile& profile, const Links& links, int ranks, int server
   Plan best;
   double best_s = std::numeric_limits<double>::infinity();
   for (int64_t partition = 64 << 20; partition >= 256 << 10; partition /= 2)
-    for (const int64_t partitions_under_way : {1, 2, 4}) {
-      Plan plan = scheduled_plan(profile, links, ranks, servers, partition, partition * partitions_under_way);
+    for (const int64_t partitions_in_flight : {1, 2, 4}) {
+      Plan plan = scheduled_plan(profile, links, ranks, servers, partition, partition * partitions_in_flight);
       const double seconds = predict_step(plan, profile, links).step_s;
       if (seconds < best_s * (1 - 1e-6)) {
         best_s = seconds;

@@ -15,7 +15,7 @@ Plan through_servers(Plan plan, const StrategyOptions& options) {
     for (const Transfer& part : cut(transfer, partition)) partitions.push_back(part);
   plan.transfers = std::move(partitions);
   place_on_servers(plan, options.servers > 0 ? options.servers : plan.ranks);
-  plan.under_way = partitions_under_way(options.credit_bytes, partition);
+  plan.max_in_flight = partitions_in_flight(options.credit_bytes, partition);
   return plan;
 }
 

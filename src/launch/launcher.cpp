@@ -1,0 +1,374 @@
+#include "launch/launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/exit_note.h"
+#include "base/fd.h"
+#include "launch/orphans.h"
+#include "launch/rank_environment.h"
+#include "launch/rank_output.h"
+#include "launch/signal_notes.h"
+
+// One thread and one poll() loop. Everything that happens arrives through a descriptor: signals (SIGCHLD among them)
+// through a pipe that their handler writes to, the ranks' output through a pipe each, a failed exec through a pipe that
+// closes by itself when exec succeeds. Nothing here waits for anything else: a reader that stops reading our output
+// must not keep a signal from being forwarded.
+
+namespace tutti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// timeout(1) and others signal the process and then its group: a SIGINT this soon after another is the same one.
+constexpr std::chrono::milliseconds kSameInterrupt{200};
+constexpr int kCannotExecute = 127;
+// What a launcher leaves behind, among it the ssh of a node that cannot be reached, may take so long to end by itself.
+constexpr std::chrono::milliseconds kOrphanGrace{1000};
+
+/// Without descriptors 0 to 2 our pipes would get these numbers and be mistaken for stdin, stdout and stderr.
+void ensure_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // takes the lowest free number, which is fd
+  }
+}
+
+/// Strings as exec wants them.
+class StringArray {
+ public:
+  explicit StringArray(std::vector<std::string> strings) : strings_(std::move(strings)) {
+    for (std::string& text : strings_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+  StringArray(const StringArray&) = delete;
+  StringArray& operator=(const StringArray&) = delete;
+  char* const* get() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> strings_;
+  std::vector<char*> pointers_;
+};
+
+struct Rank {
+  pid_t pid = 0;
+  bool is_running = false;
+};
+
+class Launch {
+ public:
+  explicit Launch(const LaunchOptions& options)
+      : options_(options),
+        out_(STDOUT_FILENO),
+        err_(STDERR_FILENO),
+        exec_failures_(make_pipe()),
+        ranks_(static_cast<std::size_t>(options.ranks)) {
+    if (options.is_launcher) orphans_.emplace();
+  }
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  /// Leaves no rank behind, whatever happened.
+  ~Launch() {
+    send_to_all(SIGKILL);
+    for (Rank& rank : ranks_) {
+      while (rank.is_running && ::waitpid(rank.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+    }
+    if (orphans_) Orphans::end_all(std::chrono::milliseconds(0));
+  }
+
+  int run() {
+    start_all();
+    while (running() > 0) turn(next_deadline());
+    if (orphans_) Orphans::end_all(kOrphanGrace);
+    finish_output();
+    const int code = verdict();
+    while ((!out_.is_empty() || !err_.is_empty()) && !gives_up_output_) turn(std::nullopt);
+    return code;
+  }
+
+ private:
+  struct Failure {
+    int rank;
+    int status;  // as waitpid() gives it
+  };
+
+  void start_all() {
+    const std::string job = make_job_name();
+    const StringArray arguments(options_.command);
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      try {
+        start(rank, arguments,
+              StringArray(options_.is_launcher ? own_environment() : rank_environment(options_, rank, job)));
+      } catch (const Error& error) {
+        throw Error("cannot start rank {} of {}: {}", rank, options_.ranks, error.what());
+      }
+    }
+    exec_failures_.write_end.close();
+  }
+
+  void start(int rank, const StringArray& arguments, const StringArray& environment) {
+    Pipe out;
+    Pipe err;
+    Fd nothing;
+    if (rank > 0) out = make_pipe();
+    if (rank > 0 || options_.is_launcher) {
+      err = make_pipe();
+      nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!nothing) throw Error("cannot open /dev/null: {}", std::strerror(errno));
+    }
+    const pid_t parent = ::getpid();
+
+    // No signal between fork and exec: our handlers in the child would write to our pipe.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      // Only calls that are safe in the child of a process with threads, up to exec.
+      if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
+      if (out.write_end) ::dup2(out.write_end.get(), STDOUT_FILENO);
+      if (err.write_end) ::dup2(err.write_end.get(), STDERR_FILENO);
+      // A signal to our whole group must not end the ranks of a launcher before they have been told to save.
+      if (options_.is_launcher) ::setpgid(0, 0);
+      become(parent, arguments, environment);
+    }
+    const int reason = errno;
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (child < 0) throw Error("{} (a limit on processes or memory; see ulimit -u)", std::strerror(reason));
+
+    ranks_[static_cast<std::size_t>(rank)] = {child, true};
+    if (options_.is_launcher) {
+      streams_.emplace_back(std::move(err.read_end), "", err_, [this](std::string_view line) { return note_in(line); });
+    } else if (rank > 0) {
+      const std::string prefix = fmt::format("[rank {}] ", rank);
+      streams_.emplace_back(std::move(out.read_end), prefix, out_);
+      streams_.emplace_back(std::move(err.read_end), prefix, err_);
+    }
+  }
+
+  [[noreturn]] void become(pid_t parent, const StringArray& arguments, const StringArray& environment) const {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);  // it died before it could be told to tell us
+    struct sigaction standard = {};
+    standard.sa_handler = SIG_DFL;
+    for (int number = 1; number < NSIG; ++number) {
+      if (number != SIGHUP || !notes_.ignores_hangup()) ::sigaction(number, &standard, nullptr);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    ::execvpe(arguments.get()[0], arguments.get(), environment.get());
+    const int reason = errno;
+    [[maybe_unused]] const ssize_t put = ::write(exec_failures_.write_end.get(), &reason, sizeof reason);
+    ::_exit(kCannotExecute);
+  }
+
+  int running() const {
+    return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.is_running; }));
+  }
+
+  void send_to_all(int number) {
+    // A rank that has ended keeps its pid until waitpid(), and then is not running: no stranger gets this.
+    for (const Rank& rank : ranks_) {
+      if (rank.is_running) ::kill(rank.pid, number);
+    }
+  }
+
+  /// Waits until something happens, at most until the deadline, and deals with it.
+  void turn(std::optional<Clock::time_point> deadline) {
+    std::vector<pollfd> polled = {{notes_.fd(), POLLIN, 0}};
+    for (const Sink* sink : {&out_, &err_}) polled.push_back({sink->is_empty() ? -1 : sink->fd(), POLLOUT, 0});
+    for (const Stream& stream : streams_) {
+      polled.push_back({stream.sink().queued() < kMaxQueued ? stream.fd() : -1, POLLIN, 0});
+    }
+    int timeout = -1;
+    if (deadline) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
+      timeout = static_cast<int>(std::max<long long>(0, left.count()));
+    }
+    if (::poll(polled.data(), polled.size(), timeout) < 0) {
+      if (errno != EINTR) throw Error("poll failed: {}", std::strerror(errno));
+      for (pollfd& entry : polled) entry.revents = 0;
+    }
+
+    while (const auto note = notes_.next()) handle(*note);
+    for (std::size_t i = 0; i < ranks_.size(); ++i) reap(i);
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      if (polled[3 + i].revents != 0) streams_[i].read_some();
+    }
+    if (polled[1].revents != 0) out_.write_some();
+    if (polled[2].revents != 0) err_.write_some();
+    stop_the_others_in_time();
+  }
+
+  void handle(const SignalNote& note) {
+    if (note.number == SIGCHLD) {
+      // Of several ranks that end while we are asleep, the first is the one the signal is about.
+      for (std::size_t i = 0; i < ranks_.size(); ++i) {
+        if (ranks_[i].pid == note.about) reap(i);
+      }
+      return;
+    }
+    const bool is_user = note.number == SIGUSR1 || note.number == SIGUSR2;
+    if (running() == 0 && !is_user) gives_up_output_ = true;  // nothing else is left to stop
+    if (note.number == SIGINT) {
+      const auto now = Clock::now();
+      if (first_interrupt_ && now - *first_interrupt_ > kSameInterrupt) {
+        send_to_all(SIGKILL);
+        return;
+      }
+      if (!first_interrupt_) first_interrupt_ = now;
+      if (note.from_terminal && !options_.is_launcher) return;
+    }
+    if (note.number == SIGTERM && options_.is_launcher && !asked_to_stop_) {
+      // Of SIGTERM mpirun makes a second for its ranks to end in, and an exit code of 1.
+      asked_to_stop_ = true;
+      send_to_all(SIGUSR1);
+      return;
+    }
+    send_to_all(note.number);
+  }
+
+  /// Takes the note of a rank's end out of a line; returns what is left to print.
+  std::optional<std::string_view> note_in(std::string_view line) {
+    const auto note = find_exit_note(line);
+    if (!note) return line;
+    if (!first_failure_at_) first_failure_at_ = Clock::now();
+    auto& code = note->code == kExitPeerFailed ? noted_follower_ : noted_cause_;
+    if (!code) code = note->code;
+    if (note->before.empty()) return std::nullopt;
+    return note->before;
+  }
+
+  void reap(std::size_t rank) {
+    int status = 0;
+    if (!ranks_[rank].is_running || ::waitpid(ranks_[rank].pid, &status, WNOHANG) != ranks_[rank].pid) return;
+    ranks_[rank].is_running = false;
+    if (status != 0) note_failure({static_cast<int>(rank), status});
+  }
+
+  void note_failure(const Failure& failure) {
+    int reason = 0;
+    if (::read(exec_failures_.read_end.get(), &reason, sizeof reason) == sizeof reason) {
+      exec_error_ = reason;
+      send_to_all(SIGKILL);  // nobody has begun anything worth a last word
+    }
+    if (!first_failure_at_) first_failure_at_ = Clock::now();
+    const bool follows = WIFEXITED(failure.status) && WEXITSTATUS(failure.status) == kExitPeerFailed;
+    if (follows && !follower_) follower_ = failure;
+    // Whatever a rank does after we have told it to stop is our doing, unless it was crashing already.
+    const bool crashed =
+        WIFSIGNALED(failure.status) && WTERMSIG(failure.status) != SIGTERM && WTERMSIG(failure.status) != SIGKILL;
+    if (!follows && !cause_ && (!sent_term_ || crashed)) cause_ = failure;
+  }
+
+  std::optional<Clock::time_point> next_deadline() const {
+    if (!first_failure_at_ || sent_kill_) return std::nullopt;
+    return *first_failure_at_ + options_.finish_grace +
+           (sent_term_ ? options_.term_grace : std::chrono::milliseconds(0));
+  }
+
+  void stop_the_others_in_time() {
+    const auto deadline = next_deadline();
+    if (!deadline || Clock::now() < *deadline) return;
+    if (options_.is_launcher) {
+      // Of SIGTERM an mpirun that waits for a node takes no notice. When it is gone, its daemons end what they run.
+      send_to_all(SIGKILL);
+      sent_term_ = sent_kill_ = true;
+      return;
+    }
+    send_to_all(sent_term_ ? SIGKILL : SIGTERM);
+    (sent_term_ ? sent_kill_ : sent_term_) = true;
+  }
+
+  /// Takes what the ranks have left in their pipes. Only that: a process that a rank has left behind may hold the other
+  /// end open, and even go on writing.
+  void finish_output() {
+    constexpr std::size_t kMaxPipe = 1 << 20;
+    for (Stream& stream : streams_) {
+      std::size_t taken = 0;
+      while (stream.is_open() && taken < kMaxPipe) {
+        const std::size_t got = stream.read_some();
+        if (got == 0) break;
+        taken += got;
+      }
+      stream.finish();
+    }
+    streams_.clear();
+  }
+
+  /// Says what went wrong, if something did. Returns the exit code.
+  int verdict() {
+    if (exec_error_ != 0) {
+      err_.add_line("", fmt::format("cannot execute {}: {}", options_.command[0], std::strerror(exec_error_)));
+      return kCannotExecute;
+    }
+    const auto& failure = cause_ ? cause_ : follower_;
+    if (options_.is_launcher && (failure || sent_term_)) {
+      // What the ranks say of themselves; a rank that was killed could not, but mpirun knows of it.
+      if (noted_cause_) return *noted_cause_;
+      if (asked_to_stop_) return 128 + SIGTERM;
+      if (noted_follower_ && sent_term_) return *noted_follower_;
+    }
+    if (!failure) return 0;
+    const std::string who =
+        options_.is_launcher ? options_.command[0] : fmt::format("rank {} of {}", failure->rank, options_.ranks);
+    if (WIFSIGNALED(failure->status)) {
+      const int number = WTERMSIG(failure->status);
+      err_.add_line("", fmt::format("{} was killed by signal {} ({})", who, number, ::strsignal(number)));
+      return 128 + number;
+    }
+    const int code = WEXITSTATUS(failure->status);
+    if (options_.is_launcher || code == options_.quiet_code) return code;  // everything has been said
+    err_.add_line("", fmt::format("{} failed: exit code {}{}", who, code,
+                                  code == kExitPeerFailed ? " (stopped because a peer failed)" : ""));
+    return code;
+  }
+
+  const LaunchOptions& options_;
+  SignalNotes notes_;
+  Sink out_;
+  Sink err_;
+  Pipe exec_failures_;
+  std::optional<Orphans> orphans_;  // of a launcher
+  std::vector<Stream> streams_;     // two for each rank but 0; or the stderr of a launcher
+  std::vector<Rank> ranks_;
+
+  std::optional<Failure> cause_;                     // the first rank that failed by itself
+  std::optional<Failure> follower_;                  // the first that stopped because of a peer
+  std::optional<int> noted_cause_, noted_follower_;  // the same by exit code, of a launcher's ranks
+  std::optional<Clock::time_point> first_failure_at_;
+  bool asked_to_stop_ = false;  // a launcher, which passes that on
+  bool sent_term_ = false;
+  bool sent_kill_ = false;
+  int exec_error_ = 0;
+  std::optional<Clock::time_point> first_interrupt_;
+  bool gives_up_output_ = false;
+};
+
+}  // namespace
+
+int launch_ranks(const LaunchOptions& options) {
+  if (options.ranks < 1) throw UsageError("cannot start {} ranks: at least one is needed", options.ranks);
+  if (options.threads < 1) throw UsageError("a rank cannot have {} threads: at least one is needed", options.threads);
+  if (options.command.empty()) throw UsageError("no command for the ranks to execute");
+  ensure_standard_descriptors();
+  return Launch(options).run();
+}
+
+}  // namespace tutti

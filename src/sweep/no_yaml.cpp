@@ -1,0 +1,10 @@
+#include "base/error.h"
+#include "sweep/sweep.h"
+
+namespace tutti::sweep {
+
+Sweep parse_sweep(const std::string&, const std::string& file, bool, const std::vector<std::string>&) {
+  throw UsageError("{}: this build cannot read sweeps; install libyaml-cpp-dev and build again", file);
+}
+
+}  // namespace tutti::sweep

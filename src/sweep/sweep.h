@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tutti::sweep {
+
+/// Names with values, as the sweep file has them: axes, or options of `tutti train` without their dashes.
+using Settings = std::map<std::string, std::string>;
+
+/// One thing that a sweep varies.
+struct Axis {
+  std::string name;  // one of axis_names(), or any other option of `tutti train`
+  std::vector<std::string> values;
+};
+
+/// Cells whose settings have one of these values on every axis named.
+using Pattern = std::map<std::string, std::set<std::string>>;
+bool matches(const Pattern& pattern, const Settings& settings);
+
+/// Options for the cells that match.
+struct SpecialCase {
+  Pattern when;
+  Settings set;
+};
+
+/// A network by name: the one that is there, or a slower one whose speed is imposed on its links.
+struct EmulatedNetwork {
+  double gbps = 0;        // 0: as fast as it goes
+  double startup_us = 0;  // of each collective; not in a cluster in a box, whose links are slow themselves
+  std::string note = "";  // what it stands for
+
+  bool is_slowed() const { return gbps > 0 || startup_us > 0; }
+};
+
+/// A study: what is varied, what stays, how often it is measured. The same words are those of a sweep file.
+struct Sweep {
+  std::string name;   // of the file, without .yaml
+  std::string title;  // what a report puts above it
+  std::string text;   // the file
+  bool is_quick = false;
+
+  std::vector<Axis> axes;
+  std::string compare;                              // the axis that varies fastest
+  Settings options;                                 // for every cell
+  std::vector<SpecialCase> special_cases;           // later ones win
+  std::map<std::string, EmulatedNetwork> networks;  // what values of the axis `network` mean
+  std::vector<Pattern> leave_out;
+  Settings baseline;  // a cell with these settings in place of its own is what it is compared with; empty: none
+  int repeats = 1;
+  int warmup_steps = 10;       // declared, not counted by reports
+  double timeout_minutes = 0;  // of a cell; 0: none
+  bool trace = false;          // keep a timeline of a few steps of each first repeat
+  bool keep_weights = false;
+};
+
+/// The axes that a record's configuration is made of.
+const std::vector<std::string>& axis_names();
+
+/// Reads a sweep file. With `quick`, what its section `quick` says takes the place of the same keys above it.
+/// `train_options` are those of `tutti train` ("--batch"). UsageErrors name `file` and line.
+Sweep parse_sweep(const std::string& text, const std::string& file, bool quick,
+                  const std::vector<std::string>& train_options);
+
+/// "12" or "0.5": a number from `least` to a thousand million. The UsageError says `what` it is about.
+double number_setting(const std::string& what, const std::string& text, double least);
+
+}  // namespace tutti::sweep
