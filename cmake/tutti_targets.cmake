@@ -17,7 +17,7 @@ function(tutti_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(tutti_${name} STATIC ${ARG_SOURCES})
   add_library(tutti::${name} ALIAS tutti_${name})
-  target_include_directories(tutti_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(tutti_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tutti_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} tutti_warnings)
   tutti_precompile(tutti_${name} plain ${ARG_PUBLIC} ${ARG_PRIVATE})
   # Several files in one go, so that their headers are read once. Names without a home (anonymous namespaces) then share one.

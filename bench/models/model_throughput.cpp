@@ -14,9 +14,9 @@
 #include "base/malloc_tuning.h"
 #include "base/torch_compat.h"
 #include "comm/shm/shm.h"
-#include "engine/engine.h"
 #include "model/example_batch.h"
 #include "model/model.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

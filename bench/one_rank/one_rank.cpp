@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "base/malloc_tuning.h"
 #include "comm/shm/shm.h"
-#include "engine/engine.h"
 #include "model/example_batch.h"
 #include "model/model.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

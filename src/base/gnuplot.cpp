@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

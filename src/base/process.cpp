@@ -13,8 +13,8 @@
 #include <cstring>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

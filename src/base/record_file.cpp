@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -18,11 +18,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/safetensors_format.h"
 #include "base/sha256.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

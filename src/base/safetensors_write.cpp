@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/safetensors.h"
 #include "base/safetensors_format.h"
 #include "base/sha256.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <vector>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -14,12 +14,12 @@
 
 #include "base/build_info.h"
 #include "base/environment.h"
-#include "base/error.h"
 #include "base/process.h"
 #include "cli/option_names.h"
 #include "comm/launch_env.h"
 #include "sweep/runner.h"
 #include "sweep/sweep_files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

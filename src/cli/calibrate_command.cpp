@@ -7,11 +7,11 @@
 #include <memory>
 #include <set>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "cli/calibrate_runs.h"
 #include "cli/hold_out.h"
 #include "sim/calibration.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

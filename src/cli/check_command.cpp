@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/files.h"
 #include "cli/rank_arguments.h"
 #include "comm/connect.h"
 #include "comm/mpi/mpi.h"
 #include "probe/check_report.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <thread>
 
-#include "base/error.h"
 #include "base/process.h"
 #include "netbox/box.h"
 #include "netbox/needs.h"
@@ -16,6 +15,7 @@
 #include "netbox/processes.h"
 #include "netbox/run.h"
 #include "netbox/status.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

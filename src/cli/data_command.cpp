@@ -7,7 +7,6 @@
 #include <memory>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/sha256.h"
@@ -17,6 +16,7 @@
 #include "data/folders.h"
 #include "data/trees.h"
 #include "data/wordpiece.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/error.h"
 #include "report/explain.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -8,7 +8,6 @@
 
 #include "base/build_info.h"
 #include "base/crash_report.h"
-#include "base/error.h"
 #include "base/exit_note.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
@@ -27,9 +26,10 @@
 #include "cli/slurm_command.h"
 #include "cli/torch_facts.h"
 #include "cli/train_command.h"
-#include "comm/communicator.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
+#include "tutti/communicator.h"
+#include "tutti/error.h"
 
 namespace {
 

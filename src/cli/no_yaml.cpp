@@ -1,7 +1,7 @@
 // Stands in for recipe_yaml.cpp in a build without yaml-cpp.
 
-#include "base/error.h"
 #include "cli/recipe.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

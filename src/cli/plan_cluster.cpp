@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "report/chrome_trace.h"
 #include "sim/planner.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/profile.h"
+#include "tutti/profile.h"
 
 namespace tutti {
 

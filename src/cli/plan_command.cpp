@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "base/error.h"
 #include "cli/plan_cluster.h"
 #include "cli/strategy_arguments.h"
-#include "plan/links.h"
 #include "sim/measured_runs.h"
 #include "sim/own_engine.h"
 #include "sim/planner.h"
+#include "tutti/error.h"
+#include "tutti/links.h"
 
 namespace tutti {
 namespace {

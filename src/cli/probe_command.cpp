@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/cpu_times.h"
-#include "base/error.h"
 #include "base/files.h"
 #include "base/gnuplot.h"
 #include "base/names.h"
@@ -21,6 +20,7 @@
 #include "comm/exchange.h"
 #include "comm/mpi/mpi.h"
 #include "probe/links_report.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

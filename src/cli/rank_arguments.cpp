@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "comm/connect.h"
 #include "comm/mpi/mpi.h"
 #include "comm/nccl/nccl.h"
 #include "launch/launcher.h"
 #include "launch/mpirun.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/launch_env.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <map>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

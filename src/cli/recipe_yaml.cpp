@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "cli/recipe.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

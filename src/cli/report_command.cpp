@@ -7,12 +7,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "report/compare.h"
 #include "report/import.h"
 #include "report/page.h"
 #include "report/report.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

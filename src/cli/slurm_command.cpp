@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/process.h"
 #include "cli/option_names.h"
 #include "launch/slurm_file.h"
 #include "train/stop_signal.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

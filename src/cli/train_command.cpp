@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/error.h"
 #include "cli/option_names.h"
 #include "cli/rank_arguments.h"
 #include "cli/recipe.h"
@@ -20,6 +19,7 @@
 #include "train/options.h"
 #include "train/stop_signal.h"
 #include "train/trainer.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

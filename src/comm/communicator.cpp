@@ -1,4 +1,4 @@
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

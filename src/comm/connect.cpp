@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "comm/exchange.h"
 #include "comm/hierarchical.h"
 #include "comm/mpi/mpi.h"
 #include "comm/nccl/nccl.h"
 #include "comm/nodes.h"
 #include "comm/shm/shm.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "comm/communicator.h"
 #include "comm/launch_env.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

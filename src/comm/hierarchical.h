@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

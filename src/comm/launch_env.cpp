@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

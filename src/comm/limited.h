@@ -3,7 +3,7 @@
 #include <chrono>
 #include <memory>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

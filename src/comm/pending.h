@@ -3,7 +3,7 @@
 #include <atomic>
 #include <string>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

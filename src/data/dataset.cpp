@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "data/sources.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -6,8 +6,8 @@
 #include <exception>
 #include <thread>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

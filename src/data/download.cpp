@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "tutti/error.h"
 
 extern char** environ;
 

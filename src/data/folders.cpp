@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -1,12 +1,12 @@
 #include <array>
 #include <filesystem>
 
-#include "base/error.h"
 #include "data/deform.h"
 #include "data/folders.h"
 #include "data/idx.h"
 #include "data/pixels.h"
 #include "data/sources.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -1,7 +1,7 @@
 // Stands in for png.cpp in a build without libpng.
 
-#include "base/error.h"
 #include "data/png.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

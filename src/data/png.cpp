@@ -2,7 +2,7 @@
 
 #include <png.h>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "base/error.h"
 #include "data/random.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -8,12 +8,12 @@
 #include <array>
 #include <map>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "data/folders.h"
 #include "data/png.h"
 #include "data/random.h"
 #include "data/sources.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "data/folders.h"
 #include "data/sources.h"
 #include "data/trees.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
 #include "data/random.h"
 #include "data/sources.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

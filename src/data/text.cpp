@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "data/documents.h"
 #include "data/folders.h"
 #include "data/random.h"
 #include "data/sources.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

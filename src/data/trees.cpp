@@ -1,7 +1,7 @@
 #include "data/trees.h"
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -1,8 +1,8 @@
 #include "engine/comm_thread.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -13,13 +13,13 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
-#include "comm/communicator.h"
 #include "comm/ps/push_pull.h"
 #include "engine/device_link.h"
 #include "engine/issue_log.h"
 #include "engine/wire.h"
 #include "plan/pending_updates.h"
 #include "plan/plan_cursor.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

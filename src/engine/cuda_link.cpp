@@ -4,8 +4,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
-#include "base/error.h"
 #include "engine/device_link.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "comm/communicator.h"
 #include "engine/flat_space.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

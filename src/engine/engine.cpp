@@ -1,4 +1,4 @@
-#include "engine/engine.h"
+#include "tutti/engine.h"
 
 #include <ATen/Parallel.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/torch_compat.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/error.h"
 #include "comm/exchange.h"
-#include "engine/engine.h"
-#include "engine/link_probe.h"
 #include "sim/own_engine.h"
+#include "tune/link_probe.h"
+#include "tutti/engine.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

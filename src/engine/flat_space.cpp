@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
 #include "comm/exchange.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
-#include "plan/plan.h"
+#include "tutti/communicator.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -4,8 +4,8 @@
 #include <deque>
 #include <string>
 
-#include "comm/communicator.h"
-#include "plan/plan.h"
+#include "tutti/communicator.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

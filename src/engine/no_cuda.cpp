@@ -1,7 +1,7 @@
 // Stands in for the CUDA parts in a build without CUDA.
-#include "base/error.h"
 #include "engine/device_link.h"
 #include "engine/optimizer.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

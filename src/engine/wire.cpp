@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

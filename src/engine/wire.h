@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "engine/compression.h"
-#include "plan/plan.h"
+#include "tutti/communicator.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -16,13 +16,13 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
 #include "base/exit_note.h"
 #include "base/fd.h"
 #include "launch/orphans.h"
 #include "launch/rank_environment.h"
 #include "launch/rank_output.h"
 #include "launch/signal_notes.h"
+#include "tutti/error.h"
 
 // One thread and one poll() loop. Everything that happens arrives through a descriptor: signals (SIGCHLD among them)
 // through a pipe that their handler writes to, the ranks' output through a pipe each, a failed exec through a pipe that

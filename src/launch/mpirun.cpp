@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/exit_note.h"
 #include "base/terminal.h"
 #include "comm/mpi/mpi.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

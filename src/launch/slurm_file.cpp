@@ -7,7 +7,7 @@
 #include <optional>
 #include <regex>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

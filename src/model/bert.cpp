@@ -3,13 +3,13 @@
 // decoder of words is the embedding of words (cls.predictions.decoder.weight is not a parameter of its own). Unlike
 // there, words are decoded only where they were masked: with 30522 words the rest would be most of the work.
 
-#include "base/error.h"
 #include "model/layers.h"
 #include "model/ops/attention.h"
 #include "model/ops/checkpoint.h"
 #include "model/ops/dropout.h"
 #include "model/ops/linear.h"
 #include "model/zoo.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -1,6 +1,6 @@
 #include "model/metrics.h"
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "model/zoo.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "model/layers.h"
 #include "model/ops/attention.h"
 #include "model/ops/checkpoint.h"
 #include "model/ops/dropout.h"
 #include "model/ops/linear.h"
 #include "model/zoo.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "model/layers.h"
 #include "model/ops/checkpoint.h"
 #include "model/zoo.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -8,13 +8,13 @@
 #include <csignal>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "netbox/holder.h"
 #include "netbox/mpi_files.h"
 #include "netbox/node_links.h"
 #include "netbox/processes.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

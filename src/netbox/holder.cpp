@@ -15,9 +15,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/error.h"
 #include "base/process.h"
 #include "netbox/processes.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/process.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

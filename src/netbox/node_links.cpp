@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/process.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

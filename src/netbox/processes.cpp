@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

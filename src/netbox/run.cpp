@@ -17,12 +17,12 @@
 #include <ctime>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "base/process.h"
 #include "netbox/holder.h"
 #include "netbox/mpi_files.h"
 #include "netbox/processes.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

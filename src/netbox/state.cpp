@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 

@@ -12,11 +12,11 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/process.h"
 #include "netbox/holder.h"
 #include "netbox/processes.h"
 #include "netbox/run.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

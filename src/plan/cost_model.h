@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plan/links.h"
-#include "plan/plan.h"
+#include "tutti/links.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

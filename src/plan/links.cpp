@@ -1,4 +1,4 @@
-#include "plan/links.h"
+#include "tutti/links.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

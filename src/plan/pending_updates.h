@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

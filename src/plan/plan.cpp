@@ -1,4 +1,4 @@
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

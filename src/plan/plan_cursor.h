@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "plan/profile.h"
+#include "tutti/profile.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,9 @@
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

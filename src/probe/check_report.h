@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "comm/communicator.h"
 #include "probe/checks.h"
+#include "tutti/communicator.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/nodes.h"
 #include "probe/links_probe.h"
 #include "probe/pairs.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "comm/exchange.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
-#include "plan/links.h"
+#include "tutti/communicator.h"
+#include "tutti/links.h"
 
 namespace tutti {
 

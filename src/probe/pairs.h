@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/nodes.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

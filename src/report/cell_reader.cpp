@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "report/fields.h"
 #include "report/run_records.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/median.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

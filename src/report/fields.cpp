@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

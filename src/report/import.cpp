@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "published/strategies_table.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

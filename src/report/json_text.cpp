@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/sha256.h"
 #include "report/html.h"
 #include "report/inline_svg.h"
 #include "report/page_assets.h"
 #include "report/page_table.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

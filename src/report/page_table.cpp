@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/error.h"
 #include "report/html.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "report/cell.h"
 #include "report/cell_fields.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -7,11 +7,11 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "report/fields.h"
 #include "report/table_forms.h"
 #include "report/timeline.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "plan/links.h"
-#include "plan/plan.h"
+#include "tutti/links.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

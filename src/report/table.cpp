@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "base/error.h"
 #include "sim/simulator.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

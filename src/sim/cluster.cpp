@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/links.h"
 #include "sim/computed_profile.h"
+#include "tutti/links.h"
 
 namespace tutti {
 

@@ -2,10 +2,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "sim/cluster.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

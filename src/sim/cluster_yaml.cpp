@@ -4,9 +4,9 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "sim/cluster.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

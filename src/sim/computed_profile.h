@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "plan/profile.h"
 #include "sim/model_shape.h"
+#include "tutti/profile.h"
 
 namespace tutti {
 

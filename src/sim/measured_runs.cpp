@@ -6,9 +6,9 @@
 #include <sstream>
 #include <tuple>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/median.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

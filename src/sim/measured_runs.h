@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
 #include "sim/cluster.h"
 #include "sim/fit.h"
 #include "sim/own_engine.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

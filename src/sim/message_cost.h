@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "plan/plan.h"
 #include "sim/cluster.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 
-#include "base/error.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

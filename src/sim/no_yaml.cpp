@@ -1,7 +1,7 @@
 // Stands in for cluster_yaml.cpp in a build without yaml-cpp.
 
-#include "base/error.h"
 #include "sim/cluster.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

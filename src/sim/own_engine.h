@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/strategy.h"
 #include "sim/planner.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

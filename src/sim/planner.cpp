@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "sim/calibration.h"
 #include "sim/message_cost.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/strategy.h"
 #include "sim/cluster.h"
 #include "sim/simulator.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

@@ -4,11 +4,11 @@
 #include <cctype>
 #include <map>
 
-#include "base/error.h"
 #include "base/names.h"
-#include "plan/strategy.h"
 #include "published/strategies_table.h"
 #include "sim/computed_profile.h"
+#include "tutti/error.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
 #include "sim/cluster.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -9,10 +9,10 @@
 #include <queue>
 #include <utility>
 
-#include "base/error.h"
 #include "sim/message_cost.h"
 #include "sim/simulation_state.h"
 #include "sim/timeline.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "plan/plan.h"
 #include "sim/cluster.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "plan/profile.h"
+#include "tutti/profile.h"
 
 namespace tutti {
 

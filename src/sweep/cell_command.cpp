@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "base/error.h"
 #include "launch/slurm_file.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "base/environment.h"
-#include "base/error.h"
 #include "base/files.h"
 #include "report/node_list.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

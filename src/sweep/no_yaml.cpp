@@ -1,5 +1,5 @@
-#include "base/error.h"
 #include "sweep/sweep.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "sweep/cell_record.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

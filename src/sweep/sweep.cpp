@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <map>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "sweep/cells.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

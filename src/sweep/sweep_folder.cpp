@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

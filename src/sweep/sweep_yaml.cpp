@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "sweep/sweep.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <set>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

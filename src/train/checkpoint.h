@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/safetensors.h"
-#include "engine/engine.h"
 #include "model/model.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 

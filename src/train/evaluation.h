@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "comm/communicator.h"
 #include "model/model.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -1,5 +1,5 @@
-#include "base/error.h"
 #include "train/torchrun_store.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/names.h"
-#include "plan/strategy.h"
+#include "tutti/error.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "engine/engine.h"
 #include "model/model.h"
 #include "train/schedule.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 

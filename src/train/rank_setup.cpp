@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
 #include "comm/nccl/nccl.h"
 #include "train/torchrun_store.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

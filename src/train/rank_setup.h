@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/launch_env.h"
 #include "comm/nodes.h"
 #include "comm/ps/servers.h"
 #include "train/options.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

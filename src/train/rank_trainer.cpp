@@ -10,13 +10,13 @@
 #include <limits>
 #include <numeric>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
 #include "train/node_report.h"
 #include "train/rank_setup.h"
 #include "train/stop_signal.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

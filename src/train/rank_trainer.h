@@ -9,12 +9,10 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
-#include "comm/communicator.h"
 #include "comm/launch_env.h"
 #include "comm/nodes.h"
 #include "data/loader.h"
 #include "data/sampler.h"
-#include "engine/engine.h"
 #include "model/model.h"
 #include "train/checkpoint.h"
 #include "train/console.h"
@@ -22,6 +20,8 @@
 #include "train/options.h"
 #include "train/rank_times.h"
 #include "train/records.h"
+#include "tutti/communicator.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 

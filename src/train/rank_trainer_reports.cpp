@@ -1,7 +1,6 @@
 // What a rank says of its training: its plan, its timeline, its epochs and its end.
 #include <cmath>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "comm/exchange.h"
 #include "probe/clocks.h"
@@ -11,6 +10,7 @@
 #include "train/rank_trainer.h"
 #include "train/run_report.h"
 #include "train/search_report.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/names.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

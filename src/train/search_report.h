@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/strategy_search.h"
+#include "tune/strategy_search.h"
 
 namespace tutti {
 

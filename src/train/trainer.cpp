@@ -4,11 +4,11 @@
 
 #include <memory>
 
-#include "base/error.h"
 #include "probe/check_report.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
 #include "train/stop_signal.h"
+#include "tutti/error.h"
 
 namespace tutti {
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

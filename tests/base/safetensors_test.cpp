@@ -15,9 +15,9 @@
 #include <random>
 #include <utility>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/sha256.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

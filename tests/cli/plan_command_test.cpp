@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "base/files.h"
-#include "plan/strategy.h"
 #include "sim/written_run.h"
 #include "support/command.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

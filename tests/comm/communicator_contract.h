@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "comm/communicator.h"
 #include "comm/exchange.h"
 #include "comm/numbers.h"
 #include "support/ranks.h"
+#include "tutti/communicator.h"
 
 namespace tutti::test {
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "base/error.h"
 #include "comm/connect.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

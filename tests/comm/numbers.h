@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti::test {
 

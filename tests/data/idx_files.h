@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti::testing {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/engine.h"
 #include "networks.h"
 #include "support/rank_threads.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

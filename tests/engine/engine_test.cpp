@@ -1,4 +1,4 @@
-#include "engine/engine.h"
+#include "tutti/engine.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/utils/clip_grad.h>

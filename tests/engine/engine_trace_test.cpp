@@ -3,10 +3,10 @@
 
 #include <map>
 
-#include "engine/engine.h"
 #include "networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
 #include "engine/networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 // A fuzz target is a file that defines these two functions, linked with driver.cpp, which calls the first with ever new
 // mutations of what the second returns. Whatever is not an orderly end of fuzz_one is a bug: a crash, a report of a

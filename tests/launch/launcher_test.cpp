@@ -18,8 +18,8 @@
 #include <sstream>
 #include <thread>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

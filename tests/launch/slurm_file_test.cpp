@@ -8,8 +8,8 @@
 #include <fstream>
 #include <functional>
 
-#include "base/error.h"
 #include "support/command.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <tuple>
 
-#include "engine/engine.h"
 #include "model/ops/checkpoint.h"
 #include "model/ops/dropout.h"
 #include "small_models.h"
 #include "support/rank_threads.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

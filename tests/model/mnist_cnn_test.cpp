@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 
-#include "base/error.h"
 #include "model/model.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

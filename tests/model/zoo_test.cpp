@@ -5,9 +5,9 @@
 
 #include <map>
 
-#include "base/error.h"
 #include "model/model.h"
 #include "sim/model_shape.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "cli/cluster_command.h"
+#include "tutti/error.h"
 
 /// cluster_tool ACTION…: as `tutti cluster ACTION…`.
 int main(int argc, char** argv) {

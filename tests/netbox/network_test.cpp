@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "netbox/status.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

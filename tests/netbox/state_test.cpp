@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "netbox/mpi_files.h"
 #include "support/command.h"
+#include "tutti/error.h"
 
 namespace tutti::netbox {
 namespace {

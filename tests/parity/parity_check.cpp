@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/error.h"
 #include "base/safetensors.h"
 #include "base/torch_compat.h"
 #include "model/model.h"
 #include "train/checkpoint.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

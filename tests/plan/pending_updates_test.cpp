@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/profiles.h"
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

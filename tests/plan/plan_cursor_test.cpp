@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "plan/strategy.h"
 #include "profiles.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

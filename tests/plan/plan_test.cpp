@@ -1,12 +1,12 @@
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "plan/strategy.h"
 #include "profiles.h"
+#include "tutti/error.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "plan/links.h"
-#include "plan/profile.h"
+#include "tutti/links.h"
+#include "tutti/profile.h"
 
 namespace tutti {
 

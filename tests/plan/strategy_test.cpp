@@ -1,10 +1,10 @@
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "plan/cost_model.h"
 #include "profiles.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

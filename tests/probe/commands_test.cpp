@@ -9,8 +9,8 @@
 
 #include "base/files.h"
 #include "comm/mpi/mpi.h"
-#include "plan/links.h"
 #include "support/command.h"
+#include "tutti/links.h"
 
 namespace tutti {
 namespace {

@@ -7,12 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
 #include "cli/check_command.h"
 #include "cli/probe_command.h"
-#include "comm/communicator.h"
 #include "comm/mpi/mpi.h"
 #include "launch/launcher.h"
+#include "tutti/communicator.h"
+#include "tutti/error.h"
 
 /// probe_tool check|probe …: as `tutti check|probe …`, without libtorch. probe_tool stay: starts MPI and says nothing
 /// more, as a process does that hangs or cannot be reached.

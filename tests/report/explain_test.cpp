@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "report/explain.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "published.h"
 #include "report/table_forms.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,13 +4,13 @@
 #include <regex>
 #include <string>
 
-#include "base/error.h"
 #include "report/html.h"
 #include "report/inline_svg.h"
 #include "report/page.h"
 #include "report/page_assets.h"
 #include "report/page_table.h"
 #include "report/sample_document.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

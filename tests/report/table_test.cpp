@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

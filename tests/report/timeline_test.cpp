@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "report/sample_document.h"
 #include "report/timeline.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/error.h"
 #include "sim/cluster.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

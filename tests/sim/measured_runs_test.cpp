@@ -6,11 +6,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
-#include "plan/strategy.h"
 #include "sim/own_engine.h"
 #include "sim/written_run.h"
+#include "tutti/error.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/error.h"
 #include "sim/computed_profile.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "some_cluster.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -5,13 +5,13 @@
 #include <numeric>
 #include <random>
 
-#include "base/error.h"
 #include "plan/cost_model.h"
 #include "plan/plan_cursor.h"
 #include "plan/profiles.h"
-#include "plan/strategy.h"
 #include "sim/message_cost.h"
 #include "some_cluster.h"
+#include "tutti/error.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

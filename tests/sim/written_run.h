@@ -6,7 +6,7 @@
 #include <string>
 
 #include "plan/profiles.h"
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

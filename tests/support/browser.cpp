@@ -15,8 +15,8 @@
 #include <sstream>
 #include <utility>
 
-#include "base/error.h"
 #include "base/files.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/ps/servers.h"
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

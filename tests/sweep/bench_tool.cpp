@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "base/error.h"
 #include "base/files.h"
 #include "base/record_file.h"
 #include "cli/bench_command.h"
+#include "tutti/error.h"
 
 namespace {
 

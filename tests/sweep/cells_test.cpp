@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {

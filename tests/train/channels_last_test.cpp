@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/engine.h"
 #include "model/example_batch.h"
 #include "model/model.h"
 #include "support/rank_threads.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/safetensors.h"
 #include "model/model.h"
 #include "train/checkpoint.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

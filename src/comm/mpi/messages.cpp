@@ -1,6 +1,6 @@
 #include "comm/mpi/messages.h"
 
-#include "base/error.h"
+#include "tutti/error.h"
 
 namespace tutti::mpi {
 namespace {

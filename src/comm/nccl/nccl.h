@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

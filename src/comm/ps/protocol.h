@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 // What worker 0 tells every server, and how messages are told apart.
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/limited.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

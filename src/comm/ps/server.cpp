@@ -1,7 +1,7 @@
-#include "base/error.h"
 #include "comm/ps/protocol.h"
 #include "comm/ps/push_pull.h"
 #include "comm/sum/sum.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/shm/rounds.h"
+#include "tutti/communicator.h"
 
 namespace tutti::shm {
 

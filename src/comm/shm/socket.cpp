@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "comm/communicator.h"
+#include "tutti/communicator.h"
 
 namespace tutti::shm {
 namespace {

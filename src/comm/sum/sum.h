@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "comm/communicator.h"
 #include "comm/sum/kernels.h"
+#include "tutti/communicator.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

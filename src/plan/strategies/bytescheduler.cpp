@@ -9,7 +9,7 @@
 
 #include "plan/cost_model.h"
 #include "plan/partitions.h"
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

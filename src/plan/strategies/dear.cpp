@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

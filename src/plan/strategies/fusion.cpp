@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

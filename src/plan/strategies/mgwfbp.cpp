@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "plan/cost_model.h"
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/partitions.h"
-#include "plan/strategy.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/link_probe.h"
+#include "tune/link_probe.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "comm/exchange.h"
-#include "plan/plan.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 namespace {

@@ -7,7 +7,7 @@
 #include "engine/device_link.h"
 #include "engine/flat_space.h"
 #include "engine/forward_watch.h"
-#include "plan/profile.h"
+#include "tutti/profile.h"
 
 namespace tutti {
 

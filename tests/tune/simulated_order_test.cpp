@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <random>
 
-#include "engine/engine.h"
 #include "sim/own_engine.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"
+#include "tutti/engine.h"
 
 namespace tutti {
 namespace {

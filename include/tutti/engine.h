@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "comm/communicator.h"
 #include "comm/ps/push_pull.h"
 #include "engine/comm_thread.h"
 #include "engine/device_link.h"
@@ -20,9 +19,10 @@
 #include "engine/gradient_hooks.h"
 #include "engine/issue_log.h"
 #include "engine/optimizer.h"
-#include "engine/step_profiler.h"
-#include "engine/strategy_search.h"
-#include "plan/strategy.h"
+#include "tune/step_profiler.h"
+#include "tune/strategy_search.h"
+#include "tutti/communicator.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 

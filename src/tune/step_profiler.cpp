@@ -1,4 +1,4 @@
-#include "engine/step_profiler.h"
+#include "tune/step_profiler.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/profile.h"
+#include "tutti/profile.h"
 
 namespace tutti {
 

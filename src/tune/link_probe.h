@@ -1,8 +1,8 @@
 #pragma once
 
-#include "comm/communicator.h"
 #include "comm/ps/push_pull.h"
-#include "plan/links.h"
+#include "tutti/communicator.h"
+#include "tutti/links.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "engine/strategy_search.h"
+#include "tune/strategy_search.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/links.h"
-#include "plan/plan.h"
+#include "tutti/links.h"
+#include "tutti/plan.h"
 
 namespace tutti {
 
