@@ -16,7 +16,7 @@
 #include "comm/shm/shm.h"
 #include "model/example_batch.h"
 #include "model/model.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -80,10 +80,10 @@ nlohmann::json measure(Arguments& arguments) {
   alone.job = fmt::format("throughput-{}", ::getpid());
   alone.progress_thread = false;
   const auto comm = make_shm_communicator(alone);
-  EngineOptions options;
+  TuneOptions options;
   options.optimizer.name = arguments.optimizer;
   if (arguments.optimizer == "sgd") options.optimizer.momentum = 0.9;
-  Engine engine(*model, *comm, options);
+  TunedEngine engine(*model, *comm, options);
   torch::Tensor loss;
   const auto run_steps = [&](int count) {
     for (int i = 0; i < count; ++i) {

@@ -17,7 +17,7 @@
 #include "comm/shm/shm.h"
 #include "model/example_batch.h"
 #include "model/model.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -75,11 +75,11 @@ void measure(const Arguments& arguments) {
   add_plain("no Tutti");
   for (const std::string& strategy : strategy_names()) {
     if (find_strategy(strategy).uses_servers) continue;
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = strategy;
     options.optimizer.momentum = 0.9;
     const auto model = new_model();
-    const auto engine = std::make_shared<Engine>(*model, *comm, options);
+    const auto engine = std::make_shared<TunedEngine>(*model, *comm, options);
     contenders.push_back({strategy,
                           [model, engine, &batch] {
                             engine->begin_step();

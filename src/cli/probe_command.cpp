@@ -55,9 +55,9 @@ ProbeOptions probe_options(const ProbeArguments& arguments) {
   check_folder("--links", arguments.links_file);
   ProbeOptions options;
   options.sizes = probe_sizes(std::max<int64_t>(1024, static_cast<int64_t>(arguments.max_mb * (1 << 18)) * 4));
-  options.seconds = arguments.seconds;
-  options.most = arguments.repeats;
-  options.least = std::min(options.least, options.most);
+  options.runs.seconds = arguments.seconds;
+  options.runs.most = arguments.repeats;
+  options.runs.least = std::min(options.runs.least, options.runs.most);
   if (arguments.ops.empty()) return options;
   options.ops.clear();
   std::vector<std::string> names;

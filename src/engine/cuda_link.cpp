@@ -68,19 +68,8 @@ class CudaLink : public DeviceLink {
     check(cudaMemcpyAsync(device(buffer) + begin, span.data, span.bytes(), cudaMemcpyHostToDevice, copy_stream_),
           "copying to the device");
   }
-  void leave_for_join() override { delivered_.record(copy_stream_); }
-  bool any_thread_may_update() const override { return false; }
-
-  std::size_t mark() override {
-    marks_.emplace_back(cudaEventDefault);
-    marks_.back().record();
-    return marks_.size() - 1;
-  }
-  double seconds_between(std::size_t from, std::size_t to) override {
-    marks_[to].synchronize();
-    return marks_[from].elapsed_time(marks_[to]) * 1e-3;
-  }
-  void forget_marks() override { marks_.clear(); }
+  void record_delivered() override { delivered_.record(copy_stream_); }
+  bool updates_on_host() const override { return false; }
 
  private:
   float* device(FlatBuffer buffer) const { return buffer == FlatBuffer::gradients ? gradients_ : values_; }
@@ -93,7 +82,6 @@ class CudaLink : public DeviceLink {
   at::cuda::CUDAEvent backward_done_, delivered_;
   const bool takes_device_memory_;    // the communicator does: nothing is copied
   at::cuda::CUDAStream copy_stream_;  // or the communicator's
-  std::vector<at::cuda::CUDAEvent> marks_;
 };
 
 }  // namespace

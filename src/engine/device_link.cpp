@@ -1,7 +1,5 @@
 #include "engine/device_link.h"
 
-#include "base/clock.h"
-
 namespace tutti {
 namespace {
 
@@ -23,22 +21,12 @@ class CpuLink : public DeviceLink {
             DataType::f32};
   }
   void deliver(FlatBuffer, int64_t, int64_t) override {}
-  void leave_for_join() override {}
-  bool any_thread_may_update() const override { return true; }
-
-  std::size_t mark() override {
-    marks_.push_back(Clock::now());
-    return marks_.size() - 1;
-  }
-  double seconds_between(std::size_t from, std::size_t to) override {
-    return std::chrono::duration<double>(marks_[to] - marks_[from]).count();
-  }
-  void forget_marks() override { marks_.clear(); }
+  void record_delivered() override {}
+  bool updates_on_host() const override { return true; }
 
  private:
   float* gradients_;
   float* values_;
-  std::vector<Clock::time_point> marks_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tutti {
 
 enum class FlatBuffer { gradients, values };
 
-/// How flat buffers get from the device that computes them to the communicator and back, and how time passes there.
+/// How flat buffers get from the device that computes them to the communicator and back.
 /// On the CPU both are the same memory and everything here is trivial; a GPU's slices are staged through pinned memory
 /// on a stream of their own, unless the communicator takes device memory: then they stay where they are.
 class DeviceLink {
@@ -41,17 +41,11 @@ class DeviceLink {
   /// Takes what the communicator made of them back to the device.
   virtual void deliver(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
   /// What was queued so far is what join() waits for.
-  virtual void leave_for_join() = 0;
+  virtual void record_delivered() = 0;
 
-  /// Whether what was delivered can be used on any thread at once, and using it takes that thread's time; otherwise it
-  /// is queued behind the delivery, on the communication thread.
-  virtual bool any_thread_may_update() const = 0;
-
-  // Time, for profiles. A mark is placed in the device's queue; nobody waits for it.
-  virtual std::size_t mark() = 0;
-  /// From one mark to another; waits for the device.
-  virtual double seconds_between(std::size_t from, std::size_t to) = 0;
-  virtual void forget_marks() = 0;
+  /// Whether updates of parameters run on the host: any thread may make one at once, and it takes that thread's time.
+  /// Otherwise they are queued behind the delivery, on the communication thread.
+  virtual bool updates_on_host() const = 0;
 };
 
 /// For the device that the space lies on.

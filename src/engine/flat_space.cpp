@@ -10,18 +10,17 @@
 namespace tutti {
 namespace {
 
-std::vector<FlatParameter> trainable_parameters(torch::nn::Module& model) {
+std::vector<FlatParameter> trainable_parameters(const std::vector<NamedTensor>& tensors) {
   std::vector<FlatParameter> parameters;
   std::set<const void*> seen;
-  for (const auto& item : model.named_parameters()) {
-    const torch::Tensor& tensor = item.value();
+  for (const auto& [name, tensor] : tensors) {
     if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
     if (tensor.scalar_type() != torch::kFloat32)
       throw Error(
-          "parameter '{}' is {}, not float32: keep parameters in float32 and use --precision for the arithmetic",
-          item.key(), c10::toString(tensor.scalar_type()));
+          "parameter '{}' is {}, not float32: keep parameters in float32 and use --precision for the arithmetic", name,
+          c10::toString(tensor.scalar_type()));
     const torch::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
-    parameters.push_back({item.key(), tensor, dense.sizes().vec(), dense.strides().vec()});
+    parameters.push_back({name, tensor, dense.sizes().vec(), dense.strides().vec()});
   }
   return parameters;
 }
@@ -48,7 +47,8 @@ void check_same_on_all_ranks(const std::vector<FlatParameter>& parameters, Commu
 
 }  // namespace
 
-FlatSpace::FlatSpace(torch::nn::Module& model, Communicator& comm) : parameters_(trainable_parameters(model)) {
+FlatSpace::FlatSpace(const std::vector<NamedTensor>& tensors, Communicator& comm)
+    : parameters_(trainable_parameters(tensors)) {
   check_same_on_all_ranks(parameters_, comm);
   const Plan layout = empty_plan(unmeasured_profile(), "", comm.size());
   slots_ = layout.slots;

@@ -1,17 +1,17 @@
 #pragma once
 
-#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <string>
 #include <vector>
 
 #include "tutti/communicator.h"
+#include "tutti/engine.h"
 #include "tutti/plan.h"
 
 namespace tutti {
 
-/// A trainable parameter of the model. `tensor` is the model's own; its data and gradient are views into the FlatSpace.
+/// A trainable parameter. `tensor` is the model's own; its data and gradient are views into the FlatSpace.
 struct FlatParameter {
   std::string name;
   torch::Tensor tensor;
@@ -24,12 +24,12 @@ struct FlatParameter {
 /// out. On the CPU the gradients lie in the communicator's own memory, so that collectives need no staging either.
 class FlatSpace {
  public:
-  /// Takes over the parameters that require gradients (a tied one once), in the model's order reversed: a first guess
+  /// Takes over the tensors that require gradients (a tied one once), in their order reversed: a first guess
   /// at the order of backward. A collective. Throws Error for parameters that are not float32, and on ranks whose
   /// models differ, naming the first difference.
-  FlatSpace(torch::nn::Module& model, Communicator& comm);
+  FlatSpace(const std::vector<NamedTensor>& tensors, Communicator& comm);
 
-  const std::vector<FlatParameter>& parameters() const { return parameters_; }  // in the model's order
+  const std::vector<FlatParameter>& parameters() const { return parameters_; }  // in their own order
   const std::vector<GradientSlot>& slots() const { return slots_; }
   std::size_t slot_of(std::size_t parameter) const { return slot_of_parameter_[parameter]; }
   int64_t elements() const { return elements_; }

@@ -1,4 +1,5 @@
 // Stands in for the CUDA parts in a build without CUDA.
+#include "engine/device_clock.h"
 #include "engine/device_link.h"
 #include "engine/optimizer.h"
 #include "tutti/error.h"
@@ -13,5 +14,6 @@ std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions&, cons
   throw Error(kNoCuda);
 }
 std::unique_ptr<DeviceLink> make_cuda_link(const FlatSpace&, Communicator&) { throw Error(kNoCuda); }
+std::unique_ptr<DeviceClock> make_cuda_clock() { throw Error(kNoCuda); }
 
 }  // namespace tutti

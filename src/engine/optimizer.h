@@ -7,17 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace tutti {
+#include "tutti/optimizer.h"
 
-struct OptimizerOptions {
-  std::string name = "sgd";  // sgd, adam, adamw
-  double momentum = 0;       // sgd
-  bool nesterov = false;     // sgd
-  double beta1 = 0.9;        // adam, adamw
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-};
+namespace tutti {
 
 /// A slice of the flat buffers to update.
 struct UpdateSlice {

@@ -9,9 +9,8 @@ PendingUpdates::PendingUpdates(const Plan& plan, int64_t piece)
 
 void PendingUpdates::add(std::size_t transfer) {
   const Transfer& slice = plan_->transfers[transfer];
-  const int64_t piece = updates_parameters(*plan_, slice) ? piece_ : slice.elements();
-  for (int64_t begin = slice.begin; begin < slice.end; begin += piece, ++left_[transfer])
-    pieces_.push_back({transfer, begin, begin + std::min(piece, slice.end - begin)});
+  for (int64_t begin = slice.begin; begin < slice.end; begin += piece_, ++left_[transfer])
+    pieces_.push_back({transfer, begin, begin + std::min(piece_, slice.end - begin)});
 }
 
 UpdatePiece PendingUpdates::take_most_urgent() {

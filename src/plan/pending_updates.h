@@ -15,8 +15,9 @@ struct UpdatePiece {
   int64_t begin = 0, end = 0;
 };
 
-/// What was carried, and whose parameters are to be updated once backward no longer reads them: in pieces, by whichever
-/// thread has time first. Engine and simulator both own one. Borrows the plan.
+/// Slices whose last transfer is done and whose parameters are to be updated (see updates_parameters), once backward no
+/// longer reads them: in pieces, by whichever thread has time first. Engine and simulator both own one. Borrows the
+/// plan.
 class PendingUpdates {
  public:
   /// Elements that take a fraction of a millisecond, by which a thread that helps while it waits may be late.
@@ -24,6 +25,7 @@ class PendingUpdates {
 
   explicit PendingUpdates(const Plan& plan, int64_t piece = kPiece);
 
+  /// A transfer that updates parameters, and has been carried.
   void add(std::size_t transfer);
   bool empty() const { return pieces_.empty(); }
   /// Whoever takes a piece updates it, and says so. The one that the next forward needs first:

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "comm/exchange.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-constexpr int kLinkWarmUps = 2, kLinkTag = 3;
+constexpr int kLinkTag = 3;
 
 /// One operation on one message, again and again.
 class Runner {
@@ -23,7 +22,6 @@ class Runner {
 
   /// Seconds on this rank; 0 where it takes no part.
   double run() {
-    comm_.barrier()->wait();
     const auto begin = Clock::now();
     switch (op_) {
       case ProbeOp::all_reduce:
@@ -86,22 +84,11 @@ class Runner {
   std::vector<std::size_t> counts_;
 };
 
-/// Runs as many as fit into the time; the count is rank 0's, for all.
 ProbePoint measure_point(Communicator& comm, ProbeOp op, float* data, int64_t bytes, const ProbeOptions& options) {
   Runner runner(comm, op, data, bytes);
+  comm.barrier()->wait();
   runner.check();
-  const auto begin = Clock::now();
-  for (int i = 0; i < kLinkWarmUps; ++i) runner.run();
-  int64_t count = static_cast<int64_t>(options.seconds / std::max(1e-9, seconds_since(begin) / kLinkWarmUps));
-  count = std::clamp<int64_t>(count, options.least, options.most);
-  comm.broadcast({&count, 1, DataType::i64}, 0)->wait();
-  std::vector<int64_t> mine_ns;
-  for (int64_t i = 0; i < count; ++i) mine_ns.push_back(static_cast<int64_t>(runner.run() * 1e9));
-  std::vector<double> seconds(static_cast<std::size_t>(count), 0);
-  for (const auto& rank_ns : gather_numbers(comm, mine_ns))
-    for (std::size_t i = 0; i < seconds.size(); ++i)
-      seconds[i] = std::max(seconds[i], static_cast<double>(rank_ns[i]) * 1e-9);
-  return summarize(bytes, seconds);
+  return summarize(bytes, time_runs(comm, options.runs, [&] { return runner.run(); }));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "probe/timing.h"
 #include "tutti/communicator.h"
 #include "tutti/links.h"
 
@@ -36,8 +37,7 @@ struct ProbedOp {
 
 struct ProbeOptions {
   std::vector<int64_t> sizes;  // bytes, whole floats
-  double seconds = 0.2;        // per point
-  int least = 5, most = 2000;  // runs per point
+  TimedRuns runs = {};         // per point
   std::vector<ProbeOp> ops = probe_ops();
   /// Called on rank 0 before each point.
   std::function<void(ProbeOp op, int64_t bytes)> progress = {};

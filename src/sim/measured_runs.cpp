@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/median.h"
+#include "plan/adapt.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -71,8 +72,12 @@ CandidateRules rules_of(const json& config, const std::optional<Links>& links) {
   rules.allows = [=](const Strategy& strategy) {
     return (!strategy.uses_servers || has_servers) && (!is_compressed || sums_by_all_reduce(strategy));
   };
-  if (config.value("clip_norm", 0.0) > 0)
-    rules.adapt = [](Plan& plan) { plan.barrier = Barrier::optimizer_step, plan.sharded_optimizer = false; };
+  PlanNeeds needs;
+  needs.clips = config.value("clip_norm", 0.0) > 0;
+  rules.adapt = [needs](Plan& plan) mutable {
+    needs.node_ranks = plan.node_ranks;
+    adapt(plan, needs);
+  };
   return rules;
 }
 

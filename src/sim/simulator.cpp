@@ -287,7 +287,7 @@ class Simulation {
     for (const Queue& queue : resources_) result_.resource_s.push_back(queue.used_s);
   }
 
-  // Communication: the engine's CommThread, step by step.
+  // Communication: the engine's HostExecutor, step by step.
 
   void pump(Worker& worker) {
     const bool takes_turns = cluster_.software.updates_take_turns;
@@ -301,8 +301,12 @@ class Simulation {
         continue;
       }
       if (!worker.under_way.empty() && is_carried(worker.under_way.front())) {
-        worker.pending.add(worker.under_way.front());
+        const std::size_t carried = worker.under_way.front();
         worker.under_way.pop_front();
+        if (updates_parameters(plan_, plan_.transfers[carried]))
+          worker.pending.add(carried);
+        else
+          transfer_done(worker, carried);
         if (!takes_turns) update_next(worker);
         if (worker.blocked_since_s >= 0 && crosses_) pass_mark(worker);  // perhaps it helps
         continue;
@@ -391,7 +395,6 @@ class Simulation {
   bool may_update(const Worker& worker) const { return worker.cursor.is_backward_done() && !worker.pending.empty(); }
 
   double update_s(const Worker& worker, const UpdatePiece& piece) const {
-    if (!crosses_ || !updates_parameters(plan_, plan_.transfers[piece.transfer])) return 0;
     const double share = static_cast<double>(piece.end - piece.begin) / static_cast<double>(plan_.elements);
     return worker.update_s * share + (piece.begin == plan_.transfers[piece.transfer].begin ? scheduled_s_ : 0);
   }
@@ -417,8 +420,11 @@ class Simulation {
   }
 
   void told(Worker& worker, const UpdatePiece& piece) {
-    if (!worker.pending.done(piece)) return;
-    worker.cursor.transfer_done(piece.transfer);
+    if (worker.pending.done(piece)) transfer_done(worker, piece.transfer);
+  }
+
+  void transfer_done(Worker& worker, std::size_t transfer) {
+    worker.cursor.transfer_done(transfer);
     worker.step_complete = worker.cursor.is_step_synchronized();
     if (worker.blocked_since_s < 0) return;
     if (!crosses_) {

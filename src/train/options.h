@@ -7,7 +7,7 @@
 #include "data/dataset.h"
 #include "model/model.h"
 #include "train/schedule.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 
@@ -22,7 +22,7 @@ struct TrainOptions {
   int64_t steps = 0;       // stop after so many steps in all; 0: after `epochs`
   int64_t batch = 64;      // per rank
   int64_t accumulate = 1;  // micro-batches per step
-  EngineOptions engine;
+  TuneOptions engine;
   double learning_rate = 0;  // 0: the optimizer's own default
   bool scale_lr = false;     // times the number of ranks
   ScheduleOptions schedule;

@@ -107,7 +107,7 @@ void set_compute_threads(int threads) {
     reinterpret_cast<void (*)(int)>(function)(threads);
 }
 
-void together(Communicator& comm, const std::function<void()>& work) {
+void all_ranks_or_none(Communicator& comm, const std::function<void()>& work) {
   std::string problem;
   bool usage = false;
   try {

@@ -33,6 +33,6 @@ void set_compute_threads(int threads);
 
 /// Runs `work` on every rank; when it fails anywhere, all ranks stop, and only the first failing one speaks: the others
 /// throw Stopped. A collective.
-void together(Communicator& comm, const std::function<void()>& work);
+void all_ranks_or_none(Communicator& comm, const std::function<void()>& work);
 
 }  // namespace tutti

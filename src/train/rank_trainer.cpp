@@ -121,24 +121,21 @@ void RankTrainer::set_up() {
 }
 
 bool RankTrainer::run() {
-  together(comm_, [this] { set_up(); });
+  all_ranks_or_none(comm_, [this] { set_up(); });
   c10::OptionalDeviceGuard device_guard;
   if (device_.is_cuda()) device_guard.reset_device(device_);
-  EngineOptions engine_options = options_.engine;
+  TuneOptions engine_options = options_.engine;
   engine_options.auto_options.steps = (total_steps_ - first_step_) / 2;  // half of the run is to be the best plan's
   if (options_.trace_steps > 0) {
     // From shortly after the plan is decided on, which follow_plan() sees.
     trace_ = std::make_unique<Trace>(TraceWindow{std::numeric_limits<int64_t>::max() / 2, options_.trace_steps});
     engine_options.trace = trace_.get();
   }
-  engine_ = std::make_unique<Engine>(*model_, comm_, engine_options);
-  together(comm_, [this] {
-    if (resumed_) resumed_->restore(*engine_);
+  engine_ = std::make_unique<TunedEngine>(*model_, comm_, engine_options);
+  all_ranks_or_none(comm_, [this] {
+    if (resumed_) resumed_->restore(engine_->engine());
   });
 
-  const int64_t parameters =
-      std::accumulate(engine_->space().parameters().begin(), engine_->space().parameters().end(), int64_t{0},
-                      [](int64_t sum, const FlatParameter& p) { return sum + p.tensor.numel(); });
   nodes_ = find_nodes(comm_);
   records_.add("run", {{"config", config_},
                        {"nodes", describe_nodes(nodes_)},
@@ -146,8 +143,8 @@ bool RankTrainer::run() {
                        {"launcher", env_.launcher},
                        {"resumed_at_step", first_step_}});
   console_.line(fmt::format("Training {} ({:.2f} M parameters) on {} ({} training samples, {} test samples)",
-                            options_.model, static_cast<double>(parameters) * 1e-6, options_.data.name,
-                            data_.train->size(), data_.test->size()));
+                            options_.model, static_cast<double>(engine_->engine().parameter_elements()) * 1e-6,
+                            options_.data.name, data_.train->size(), data_.test->size()));
   console_.line(fmt::format("{} rank{} × batch {}{}, {} on {}, {} thread{} each; strategy {} over {}; {} steps; run {}",
                             comm_.size(), comm_.size() == 1 ? "" : "s", options_.batch,
                             options_.accumulate > 1 ? fmt::format(" × {}", options_.accumulate) : "",
@@ -310,7 +307,7 @@ void RankTrainer::save_if_due() {
   const TraceSpan span(recording(), TraceKind::checkpoint);
   engine_->settle();
   checkpoint_time_ = Clock::now();
-  const auto optimizer_state = engine_->optimizer_state();  // all ranks have a part in it
+  const auto optimizer_state = engine_->engine().optimizer_state();  // all ranks have a part in it
   if (!is_first_) return;
   TrainProgress progress = progress_;
   if (progress.samples_in_epoch >= data_.train->size()) {
@@ -318,8 +315,9 @@ void RankTrainer::save_if_due() {
     progress.samples_in_epoch = 0;
   }
   console_.progress(fmt::format("saving a checkpoint at step {}", progress.step));
-  const fs::path folder = save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state,
-                                          engine_->first_updates(), progress, config_, options_.keep_checkpoints);
+  const fs::path folder =
+      save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state, engine_->engine().first_updates(),
+                      progress, config_, options_.keep_checkpoints);
   records_.add("checkpoint",
                {{"step", progress.step}, {"folder", folder.string()}, {"seconds", seconds_since(checkpoint_time_)}});
   if (is_stopped_)

@@ -21,7 +21,7 @@
 #include "train/rank_times.h"
 #include "train/records.h"
 #include "tutti/communicator.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 
@@ -67,7 +67,7 @@ class RankTrainer {
   bool is_trace_written_ = false;
   int decisions_ = 0;  // of the engine on its plan, seen so far
   bool is_searched_ = false;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<TunedEngine> engine_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Checkpoint> resumed_;  // while setting up
   nlohmann::json config_;

@@ -115,7 +115,7 @@ void RankTrainer::finish() {
   json mine = total_times_.describe();
   mine["weights_sha256"] = weights_sha256(*model_);
   mine["peak_rss_bytes"] = peak_rss_bytes();
-  mine["optimizer_state_bytes"] = engine_->optimizer_state_bytes();
+  mine["optimizer_state_bytes"] = engine_->engine().optimizer_state_bytes();
   mine["steady_s"] = steady_s_;
   const std::vector<json> ranks = gather(mine);
   for (std::size_t rank = 1; rank < ranks.size(); ++rank)

@@ -5,16 +5,18 @@
 #include "base/median.h"
 
 namespace tutti {
-StepProfiler::StepProfiler(const FlatSpace& space, DeviceLink& link) : space_(space), link_(link) {}
+
+StepProfiler::StepProfiler(const FlatSpace& space)
+    : space_(space), clock_(make_device_clock(space.gradients().device())) {}
 
 void StepProfiler::begin_forward() {
   Step step;
-  step.forward = link_.mark();
+  step.forward = clock_->mark();
   step.ready.assign(space_.parameters().size(), -1);
   step.needed = step.ready;
   steps_.push_back(step);
   watch_ = std::make_unique<ForwardWatch>(space_.parameters(), [this](std::size_t parameter) {
-    steps_.back().needed[parameter] = static_cast<std::ptrdiff_t>(link_.mark());
+    steps_.back().needed[parameter] = static_cast<std::ptrdiff_t>(clock_->mark());
   });
 }
 
@@ -25,15 +27,15 @@ void StepProfiler::repeat_forward() {
 
 void StepProfiler::begin_backward() {
   watch_.reset();
-  steps_.back().backward = link_.mark();
+  steps_.back().backward = clock_->mark();
 }
 
 void StepProfiler::gradient_ready(std::size_t parameter) {
-  steps_.back().ready[parameter] = static_cast<std::ptrdiff_t>(link_.mark());
+  steps_.back().ready[parameter] = static_cast<std::ptrdiff_t>(clock_->mark());
 }
 
 void StepProfiler::end_backward() {
-  steps_.back().end = link_.mark();
+  steps_.back().end = clock_->mark();
   steps_.back().complete = true;
 }
 
@@ -60,15 +62,15 @@ Profile StepProfiler::result() {
     return lower_median(seconds);
   };
   const auto since = [&](std::size_t from, std::ptrdiff_t to) {
-    return to < 0 ? -1.0 : link_.seconds_between(from, static_cast<std::size_t>(to));
+    return to < 0 ? -1.0 : clock_->seconds_between(from, static_cast<std::size_t>(to));
   };
 
   Profile profile;
-  profile.forward_s = median_over_steps([&](const Step& s) { return link_.seconds_between(s.forward, s.backward); });
-  profile.backward_s = median_over_steps([&](const Step& s) { return link_.seconds_between(s.backward, s.end); });
+  profile.forward_s = median_over_steps([&](const Step& s) { return clock_->seconds_between(s.forward, s.backward); });
+  profile.backward_s = median_over_steps([&](const Step& s) { return clock_->seconds_between(s.backward, s.end); });
   profile.update_s = median_over_steps([](const Step& s) { return s.update_s; });
   profile.rest_s = median_over_steps([&](const Step& s) {
-    return std::max(0.0, s.length_s - s.waited_s - s.update_s - link_.seconds_between(s.forward, s.end));
+    return std::max(0.0, s.length_s - s.waited_s - s.update_s - clock_->seconds_between(s.forward, s.end));
   });
   // The order of the last step, not of the medians: gradients of one operator are ready at nearly the same time.
   const auto& order = steps_.back().ready;
@@ -85,7 +87,7 @@ Profile StepProfiler::result() {
                                  }),
                                  median_over_steps([&](const Step& s) { return since(s.forward, s.needed[i]); })});
   }
-  link_.forget_marks();
+  clock_->forget_marks();
   return profile;
 }
 

@@ -4,27 +4,27 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/device_link.h"
+#include "engine/device_clock.h"
 #include "engine/flat_space.h"
 #include "engine/forward_watch.h"
+#include "engine/step_observer.h"
 #include "tutti/profile.h"
 
 namespace tutti {
 
 /// Measures a Profile over a few steps: when forward first reads each parameter, when backward has each gradient.
-/// It only places marks; nothing is synchronized while a step runs. Borrows space and link.
-class StepProfiler {
+/// It only places marks; nothing is synchronized while a step runs. Borrows the space.
+class StepProfiler : public StepObserver {
  public:
-  StepProfiler(const FlatSpace& space, DeviceLink& link);
+  explicit StepProfiler(const FlatSpace& space);
 
-  void begin_forward();
-  /// The step has another forward before its last backward; only the last ones count.
-  void repeat_forward();
-  void begin_backward();
-  void gradient_ready(std::size_t parameter);
-  void end_backward();
-  /// The step is over: so long it waited for transfers, and so long the update took.
-  void end_step(double waited_s, double update_s);
+  void begin_forward() override;
+  /// Only the last forward counts.
+  void repeat_forward() override;
+  void begin_backward() override;
+  void gradient_ready(std::size_t parameter) override;
+  void end_backward() override;
+  void end_step(double waited_s, double update_s) override;
 
   int steps() const { return static_cast<int>(steps_.size()); }
   /// Medians over the steps seen, the first third left out (it warms caches up). Gradients are in the order in which
@@ -40,7 +40,7 @@ class StepProfiler {
   };
 
   const FlatSpace& space_;
-  DeviceLink& link_;
+  std::unique_ptr<DeviceClock> clock_;
   std::vector<Step> steps_;
   std::unique_ptr<ForwardWatch> watch_;
   Clock::time_point last_end_ = Clock::now();

@@ -54,7 +54,7 @@ double StrategySearch::window_step_s() const { return lower_median(parts_s_); }
 void StrategySearch::window_took(double step_s) {
   in_window_ = -1;  // that ranks agree has held this step up
   if (is_over_) {
-    const bool is_strange = std::abs(step_s / current().step_s() - 1) > options_.drifts;
+    const bool is_strange = std::abs(step_s / current().step_s() - 1) > options_.drift_threshold;
     strange_windows_ = is_strange ? strange_windows_ + 1 : 0;
     return;
   }
@@ -78,20 +78,20 @@ void StrategySearch::end_round() {
     if (!candidate.is_dropped) left.push_back(&candidate);
   const SearchCandidate* best = left.front();
   for (const SearchCandidate* candidate : left)
-    if (compare(*candidate, *best).over < 1 - kEqual) best = candidate;
+    if (compare(*candidate, *best).ratio < 1 - kEqual) best = candidate;
   std::stable_sort(left.begin(), left.end(), [&](const SearchCandidate* a, const SearchCandidate* b) {
-    return compare(*a, *best).over < compare(*b, *best).over;
+    return compare(*a, *best).ratio < compare(*b, *best).ratio;
   });
   std::size_t kept = 1;  // the best
   bool is_known = round_ >= kRoundsToJudge;
   for (SearchCandidate* candidate : left) {
     if (candidate == best) continue;
-    const SearchRatio ratio = compare(*candidate, *best);
-    const double most = round_ < kRoundsToJudge ? options_.drops / round_ : kEqual + 2 * ratio.error;
-    candidate->is_dropped = kept >= kept_after(round_) || ratio.over > 1 + most;
+    const SearchRatio to_best = compare(*candidate, *best);
+    const double most = round_ < kRoundsToJudge ? options_.drop_threshold / round_ : kEqual + 2 * to_best.error;
+    candidate->is_dropped = kept >= kept_after(round_) || to_best.ratio > 1 + most;
     if (candidate->is_dropped) continue;
     ++kept;
-    is_known = is_known && ratio.error <= kEqual;
+    is_known = is_known && to_best.error <= kEqual;
   }
   const int64_t next_round = static_cast<int64_t>(kept) * (options_.settling_steps + options_.window_steps);
   is_over_ = kept == 1 || is_known || round_ == options_.rounds || steps_ + next_round > options_.steps;

@@ -25,7 +25,7 @@ struct SearchCandidate {
 /// What one candidate takes over what another does: the median over the rounds that both ran in (a machine that is
 /// slower for a while is so for both), and its standard error.
 struct SearchRatio {
-  double over = 1;
+  double ratio = 1;
   double error = 0;
 };
 SearchRatio compare(const SearchCandidate& candidate, const SearchCandidate& other);
@@ -37,8 +37,9 @@ struct SearchOptions {
   int64_t watch_steps = 100;                            // of a window once the search is over
   int rounds = 24;                                      // at most: until the best is known, see end_round()
   int64_t steps = std::numeric_limits<int64_t>::max();  // no new round after so many
-  double drops = 0.5;    // slower than the best by this after one round, half of it after two, …: not tried again
-  double drifts = 0.25;  // steps differ by more than this from what they took when the plan was chosen
+  double drop_threshold =
+      0.5;  // slower than the best by this after one round, half of it after two, …: not tried again
+  double drift_threshold = 0.25;  // steps differ by more than this from what they took when the plan was chosen
 };
 
 /// Tries plans in turn while training goes on: all give the same weights, so no step is lost. Every second round goes
@@ -62,7 +63,7 @@ class StrategySearch {
   int64_t steps() const { return steps_; }
   /// Seconds of a step of this candidate, had it run in the rounds of the current one.
   double step_s(const SearchCandidate& candidate) const {
-    return current().step_s() * compare(candidate, current()).over;
+    return current().step_s() * compare(candidate, current()).ratio;
   }
 
   /// A step has ended, at this time by some clock of this rank. True at the end of a window.

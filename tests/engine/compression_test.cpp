@@ -8,7 +8,7 @@
 
 #include "networks.h"
 #include "support/rank_threads.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -47,13 +47,13 @@ double final_loss(const std::string& wire, const std::string& strategy, double r
   std::array<BatchNormNetwork, 2> models;
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     BatchNormNetwork& model = models[static_cast<std::size_t>(comm.rank())];
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = strategy;
     options.wire = wire;
     options.topk_ratio = ratio;
     options.strategy_options.bucket_bytes = 200;
     options.optimizer.momentum = 0;
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     for (int step = 0; step < 300; ++step) {
       engine.begin_step();
       const torch::Tensor loss = model.loss(make_samples((step * 2 + comm.rank()) % 16 * 8, 8));

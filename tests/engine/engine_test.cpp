@@ -1,4 +1,4 @@
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/utils/clip_grad.h>
@@ -15,7 +15,7 @@ namespace {
 using Weights = std::vector<torch::Tensor>;
 
 struct Case {
-  EngineOptions engine;
+  TuneOptions engine;
   int ranks = 2;
   int steps = 8;
   int64_t batch = 4;  // per rank
@@ -34,7 +34,7 @@ void expect_no_errors(const std::vector<std::string>& errors) {
   for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
-void train(OddNetwork& model, Engine& engine, const Case& run, Communicator& comm) {
+void train(OddNetwork& model, TunedEngine& engine, const Case& run, Communicator& comm) {
   const int64_t all = run.batch * run.accumulate * comm.size();
   for (int step = 0; step < run.steps; ++step) {
     engine.begin_step();
@@ -60,10 +60,10 @@ std::vector<Weights> weights_after(const Case& run) {
   const TestServers servers(run.engine.strategy, run.ranks, 0);
   expect_no_errors(run_rank_threads(run.ranks, [&](Communicator& comm) {
     OddNetwork& model = *models[static_cast<std::size_t>(comm.rank())];
-    EngineOptions options = run.engine;
+    TuneOptions options = run.engine;
     const auto connection = servers.connect(comm.rank());
     if (connection) options.servers = &connection->push_pull();
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     train(model, engine, run, comm);
     engine.settle();
     weights[static_cast<std::size_t>(comm.rank())] = copies(model);
@@ -179,10 +179,10 @@ TEST(Engine, GoesOnWhenARankHasNoSamplesLeft) {
                                                      std::make_shared<OddNetwork>()};
   expect_no_errors(run_rank_threads(3, [&](Communicator& comm) {
     OddNetwork& model = *models[static_cast<std::size_t>(comm.rank())];
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = "wfbp";
     options.profile_steps = 2;
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     for (int step = 0; step < 5; ++step) {
       engine.begin_step();
       // Five samples for three ranks, and in odd steps only rank 1 has any: 2, 2, 1 or 0, 1, 0.
@@ -222,7 +222,7 @@ TEST(Engine, KeepsTiedWeightsTied) {
   };
   expect_no_errors(run_rank_threads(2, [&](Communicator& comm) {
     Tied model;
-    Engine engine(model, comm, EngineOptions());
+    TunedEngine engine(model, comm, TuneOptions());
     engine.begin_step();
     engine.backward(model.b(torch::tanh(model.a(torch::ones({2, 4})))).sum(), 0.5);
     engine.finish_step(0.1);
@@ -234,7 +234,7 @@ TEST(Engine, GivesEveryRankTheFirstRanksBatchNormStatistics) {
   std::vector<torch::Tensor> means(2);
   expect_no_errors(run_rank_threads(2, [&](Communicator& comm) {
     torch::nn::BatchNorm1d norm(3);
-    Engine engine(*norm, comm, EngineOptions());
+    TunedEngine engine(*norm, comm, TuneOptions());
     engine.begin_step();
     engine.backward(norm(torch::arange(12, torch::kFloat32).view({4, 3}) * (comm.rank() + 1)).pow(2).mean(), 0.5);
     engine.finish_step(0.1);
@@ -251,7 +251,7 @@ TEST(Engine, MeasuresAProfileInTheOrderOfBackward) {
     OddNetwork model;
     Case run;
     run.engine.strategy = "wfbp";
-    Engine engine(model, comm, run.engine);
+    TunedEngine engine(model, comm, run.engine);
     train(model, engine, run, comm);
     const Profile& profile = engine.profile().value();
     std::vector<std::string> names;
@@ -270,7 +270,7 @@ TEST(Engine, MeasuresAProfileInTheOrderOfBackward) {
 TEST(Engine, RefusesRanksWithDifferentModels) {
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     OddNetwork model(comm.rank() == 0 ? 6 : 7);
-    const Engine engine(model, comm, EngineOptions());
+    const TunedEngine engine(model, comm, TuneOptions());
   });
   for (const std::string& error : errors) EXPECT_NE(error.find("first.weight"), std::string::npos) << error;
 }
@@ -278,8 +278,8 @@ TEST(Engine, RefusesRanksWithDifferentModels) {
 TEST(Engine, NamesTheTransferWhenAPeerStops) {
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     OddNetwork model;
-    EngineOptions options;
-    Engine engine(model, comm, options);
+    TuneOptions options;
+    TunedEngine engine(model, comm, options);
     const Samples samples = make_samples(0, 4);
     for (int step = 0; step < 3; ++step) {
       if (comm.rank() == 1 && step == 2) throw Error("out of luck");
@@ -298,9 +298,9 @@ TEST(Engine, EndsWithAMessageWhenAPeerIsStuck) {
   std::atomic<bool> over{false};
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     OddNetwork model;
-    EngineOptions options;
+    TuneOptions options;
     options.comm_timeout = std::chrono::milliseconds(200);
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     const Samples samples = make_samples(0, 4);
     engine.begin_step();
     engine.backward(model.loss(samples.x, samples.y), 0.5);

@@ -6,7 +6,7 @@
 #include "networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -17,7 +17,7 @@ void train_traced(const std::string& strategy, int accumulate, Communicator& com
                   Trace& trace, Plan& plan) {
   torch::manual_seed(9);
   BatchNormNetwork model;
-  EngineOptions options;
+  TuneOptions options;
   options.strategy = strategy;
   options.strategy_options.bucket_bytes = 300;
   options.strategy_options.first_bucket_bytes = 100;
@@ -25,7 +25,7 @@ void train_traced(const std::string& strategy, int accumulate, Communicator& com
   options.trace = &trace;
   const auto connection = servers.connect(comm.rank());
   if (connection) options.servers = &connection->push_pull();
-  Engine engine(model, comm, options);
+  TunedEngine engine(model, comm, options);
   for (int step = 0; step < kFirst + kSteps + 2; ++step) {
     engine.begin_step();
     for (int micro = 0; micro < accumulate; ++micro)

@@ -9,7 +9,7 @@
 #include "engine/networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 
@@ -35,7 +35,7 @@ std::vector<torch::Tensor> weights_after(const std::string& strategy, const Sett
   const TestServers servers(strategy == kAutoStrategy ? "bsp-ps" : strategy, setting.ranks, setting.servers);
   const auto errors = run_rank_threads(setting.ranks, [&](Communicator& comm) {
     Network& model = *models[static_cast<std::size_t>(comm.rank())];
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = strategy;
     options.auto_options = {100, 0, 0};
     options.optimizer.name = setting.optimizer;
@@ -51,7 +51,7 @@ std::vector<torch::Tensor> weights_after(const std::string& strategy, const Sett
     options.strategy_options.credit_bytes = 2 * options.strategy_options.partition_bytes;
     const auto connection = servers.connect(comm.rank());
     if (connection) options.servers = &connection->push_pull();
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     for (int step = 0; step < setting.steps; ++step) {
       engine.begin_step();
       for (int micro = 0; micro < setting.accumulate; ++micro) {

@@ -88,22 +88,22 @@ TEST(Zero1, KeepsOnlyAShareOfTheOptimizersStateOnEachRank) {
   std::vector<int64_t> bytes(4);
   const auto errors = run_rank_threads(4, [&](Communicator& comm) {
     torch::nn::Linear model(256, 64);
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = "zero1";
     options.optimizer.name = "adam";
-    Engine engine(*model, comm, options);
-    const int64_t whole = engine.optimizer_state_bytes();
+    TunedEngine engine(*model, comm, options);
+    const int64_t whole = engine.engine().optimizer_state_bytes();
     for (int step = 0; step < 5; ++step) {
       engine.begin_step();
       engine.backward(model(torch::ones({2, 256})).sum(), 0.25);
       engine.finish_step(0.1);
     }
     engine.settle();
-    bytes[static_cast<std::size_t>(comm.rank())] = engine.optimizer_state_bytes();
-    if (engine.optimizer_state_bytes() * 3 > whole)
-      throw Error("{} of {} bytes are kept", engine.optimizer_state_bytes(), whole);
+    bytes[static_cast<std::size_t>(comm.rank())] = engine.engine().optimizer_state_bytes();
+    if (engine.engine().optimizer_state_bytes() * 3 > whole)
+      throw Error("{} of {} bytes are kept", engine.engine().optimizer_state_bytes(), whole);
     // And a checkpoint has all of it.
-    for (const auto& [name, tensor] : engine.optimizer_state())
+    for (const auto& [name, tensor] : engine.engine().optimizer_state())
       if (tensor.abs().min().item<float>() == 0) throw Error("{} has gaps", name);
   });
   for (const std::string& error : errors) EXPECT_EQ(error, "");

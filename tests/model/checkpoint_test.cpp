@@ -9,7 +9,7 @@
 #include "model/ops/dropout.h"
 #include "small_models.h"
 #include "support/rank_threads.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -73,10 +73,10 @@ Tensors weights_after(const std::string& name, bool checkpoints, const std::stri
   for (int i = 0; i < 12; ++i) batches.push_back(example_batch(small_options(name).data, 2));
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     Model& model = *models[static_cast<std::size_t>(comm.rank())];
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = strategy;
     options.optimizer.momentum = 0.9;
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     for (std::size_t step = 0; step < 6; ++step) {
       engine.begin_step();
       engine.backward(model.loss(batches[2 * step + static_cast<std::size_t>(comm.rank())]), 0.5);

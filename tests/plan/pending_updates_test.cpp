@@ -38,14 +38,5 @@ TEST(PendingUpdates, GiveWhatTheNextForwardNeedsFirst) {
   EXPECT_EQ(pending.take_most_urgent().transfer, 0U);
 }
 
-TEST(PendingUpdates, AreNotCutWhereNothingIsUpdated) {
-  Plan plan = crossing_plan();
-  plan.barrier = Barrier::optimizer_step;
-  PendingUpdates pending(plan, 16);
-  pending.add(1);
-  EXPECT_TRUE(pending.done(pending.take_oldest()));
-  EXPECT_TRUE(pending.empty());
-}
-
 }  // namespace
 }  // namespace tutti

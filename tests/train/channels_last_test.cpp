@@ -5,7 +5,7 @@
 #include "model/example_batch.h"
 #include "model/model.h"
 #include "support/rank_threads.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -25,9 +25,9 @@ Outcome train(bool channels_last) {
     torch::manual_seed(4);
     const auto model = make_model("unet", options);
     if (channels_last) use_channels_last(*model);
-    EngineOptions engine_options;
+    TuneOptions engine_options;
     engine_options.optimizer.momentum = 0.9;
-    Engine engine(*model, comm, engine_options);
+    TunedEngine engine(*model, comm, engine_options);
     for (int step = 0; step < 6; ++step) {
       Batch batch = example_batch(options.data, 2);
       if (channels_last) batch.inputs[0] = batch.inputs[0].contiguous(torch::MemoryFormat::ChannelsLast);
@@ -43,7 +43,7 @@ Outcome train(bool channels_last) {
       }
       outcome.weights.push_back(parameter.detach().clone());
     }
-    outcome.optimizer_state = engine.optimizer_state();
+    outcome.optimizer_state = engine.engine().optimizer_state();
   });
   EXPECT_EQ(errors[0], "");
   return outcome;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "engine/equivalence.h"
+#include "tune/strategy_search.h"
 
 namespace tutti {
 namespace {
@@ -29,7 +30,7 @@ TEST_P(Auto, EndsWithTheWeightsOfBspWithAnUnusedParameterClippingAndAccumulation
 
 /// Steps of a small network on two ranks, until `is_enough`; what each rank saw.
 template <typename EachStep>
-void train_on_two(const EngineOptions& options, EachStep each_step) {
+void train_on_two(const TuneOptions& options, EachStep each_step) {
   std::vector<std::shared_ptr<BatchNormNetwork>> models;
   for (int rank = 0; rank < 2; ++rank) {
     torch::manual_seed(9);
@@ -37,7 +38,7 @@ void train_on_two(const EngineOptions& options, EachStep each_step) {
   }
   const auto errors = run_rank_threads(2, [&](Communicator& comm) {
     BatchNormNetwork& model = *models[static_cast<std::size_t>(comm.rank())];
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     for (int step = 0; each_step(engine, comm.rank(), step); ++step) {
       engine.begin_step();
       engine.backward(model.loss(make_samples(step * 8 + comm.rank() * 4, 4)), 0.5);
@@ -48,8 +49,8 @@ void train_on_two(const EngineOptions& options, EachStep each_step) {
   for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
-EngineOptions auto_options() {
-  EngineOptions options;
+TuneOptions auto_options() {
+  TuneOptions options;
   options.strategy = kAutoStrategy;
   options.auto_options = {100, 0, 0, 300};
   return options;
@@ -57,7 +58,7 @@ EngineOptions auto_options() {
 
 TEST(Auto, TriesDifferentStrategiesAndDecidesOnce) {
   std::set<std::string> seen;
-  train_on_two(auto_options(), [&](const Engine& engine, int rank, int step) {
+  train_on_two(auto_options(), [&](const TunedEngine& engine, int rank, int step) {
     if (rank == 0) seen.insert(engine.plan().strategy);
     if (engine.decisions() > 0) {
       EXPECT_EQ(engine.decisions(), 1);
@@ -75,7 +76,7 @@ TEST(Auto, TriesDifferentStrategiesAndDecidesOnce) {
 }
 
 TEST(Auto, LooksAgainWhenStepsHaveBecomeSlower) {
-  train_on_two(auto_options(), [&](const Engine& engine, int, int step) {
+  train_on_two(auto_options(), [&](const TunedEngine& engine, int, int step) {
     if (engine.decisions() == 1 && engine.search() != nullptr)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_LT(step, 2000);
@@ -87,7 +88,7 @@ TEST(Auto, HasNothingToTryWithOneRank) {
   torch::manual_seed(9);
   BatchNormNetwork model;
   const auto errors = run_rank_threads(1, [&](Communicator& comm) {
-    Engine engine(model, comm, auto_options());
+    TunedEngine engine(model, comm, auto_options());
     for (int step = 0; step < 8; ++step) {
       engine.begin_step();
       engine.backward(model.loss(make_samples(step * 4, 4)), 1);

@@ -8,7 +8,7 @@
 #include "sim/own_engine.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"
-#include "tutti/engine.h"
+#include "tutti/tuned_engine.h"
 
 namespace tutti {
 namespace {
@@ -48,7 +48,7 @@ Ran run_engine(const std::string& strategy, unsigned seed) {
     torch::manual_seed(seed);
     RandomNetwork model(seed);
     Trace trace({kFirst, kSteps});
-    EngineOptions options;
+    TuneOptions options;
     options.strategy = strategy;
     options.strategy_options.bucket_bytes = 1500;
     options.strategy_options.first_bucket_bytes = 300;
@@ -57,7 +57,7 @@ Ran run_engine(const std::string& strategy, unsigned seed) {
     options.trace = &trace;
     const auto connection = servers.connect(comm.rank());
     if (connection) options.servers = &connection->push_pull();
-    Engine engine(model, comm, options);
+    TunedEngine engine(model, comm, options);
     for (int64_t step = 0; step < kFirst + kSteps + 1; ++step) {
       engine.begin_step();
       engine.backward(model.loss(), 0.5);

@@ -1,4 +1,4 @@
-#include "engine/comm_thread.h"
+#include "engine/host_executor.h"
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -6,8 +6,8 @@
 
 namespace tutti {
 
-CommThread::CommThread(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire,
-                       IssueLog& log, Update update, std::chrono::milliseconds timeout, Trace* trace)
+HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire,
+                           IssueLog& log, Update update, std::chrono::milliseconds timeout, Trace* trace)
     : plan_(plan),
       comm_(comm),
       servers_(servers),
@@ -19,7 +19,7 @@ CommThread::CommThread(const Plan& plan, Communicator& comm, PushPull* servers, 
       trace_(trace),
       cursor_(plan),
       // A GPU only queues them: the fewer, the better.
-      pending_(plan, link.any_thread_may_update() ? PendingUpdates::kPiece : plan.elements) {
+      pending_(plan, link.updates_on_host() ? PendingUpdates::kPiece : plan.elements) {
   for (const Transfer& transfer : plan.transfers) {
     std::size_t first = plan.slots.size(), last = 0;
     for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
@@ -33,7 +33,7 @@ CommThread::CommThread(const Plan& plan, Communicator& comm, PushPull* servers, 
   thread_ = std::thread([this] { run(); });
 }
 
-CommThread::~CommThread() {
+HostExecutor::~HostExecutor() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -43,7 +43,7 @@ CommThread::~CommThread() {
   thread_.join();
 }
 
-void CommThread::begin_step(int64_t step) {
+void HostExecutor::begin_step(int64_t step) {
   const std::lock_guard<std::mutex> lock(mutex_);
   cursor_.begin_step();
   step_ = step;
@@ -59,7 +59,7 @@ void CommThread::begin_step(int64_t step) {
   backward_done_ns_ = 0;
 }
 
-void CommThread::gradient_ready(std::size_t slot) {
+void HostExecutor::gradient_ready(std::size_t slot) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cursor_.gradient_ready(slot);
@@ -68,7 +68,7 @@ void CommThread::gradient_ready(std::size_t slot) {
   changed_.notify_one();
 }
 
-void CommThread::backward_done() {
+void HostExecutor::backward_done() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cursor_.backward_done();
@@ -78,11 +78,11 @@ void CommThread::backward_done() {
 }
 
 template <typename Condition>
-double CommThread::wait(Condition condition) {
+double HostExecutor::wait(Condition condition) {
   std::unique_lock<std::mutex> lock(mutex_);
   TraceBuffer* const traced = trace_ != nullptr ? trace_->compute() : nullptr;
   const auto is_over = [&] { return error_ != nullptr || condition(); };
-  const auto can_help = [&] { return link_.any_thread_may_update() && may_update(); };
+  const auto can_help = [&] { return link_.updates_on_host() && may_update(); };
   double waited_s = 0;
   while (!is_over()) {
     if (can_help()) {
@@ -104,29 +104,29 @@ double CommThread::wait(Condition condition) {
   return waited_s;
 }
 
-double CommThread::wait_for_step() {
+double HostExecutor::wait_for_step() {
   const double waited_s = wait([this] { return step_complete_; });
   const std::lock_guard<std::mutex> lock(mutex_);
   if (error_) std::rethrow_exception(error_);
   return waited_s;
 }
 
-double CommThread::wait_for_slot(std::size_t slot) {
+double HostExecutor::wait_for_slot(std::size_t slot) {
   return wait([this, slot] { return step_complete_ || cursor_.is_slot_synchronized(slot); });
 }
 
-void CommThread::abort(const char* reason) noexcept {
+void HostExecutor::abort(const char* reason) noexcept {
   comm_.abort(reason);
   if (servers_ != nullptr) servers_->abort(reason);
 }
 
-bool CommThread::must_complete() const {
+bool HostExecutor::must_complete() const {
   // Not when the oldest one happens to be through: ranks that share a node must start and complete in the same order.
   return !under_way_.empty() &&
          (static_cast<int>(under_way_.size()) >= plan_.max_in_flight || cursor_.has_started_all());
 }
 
-void CommThread::run() {
+void HostExecutor::run() {
   link_.enter_comm_thread();
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
@@ -135,7 +135,7 @@ void CommThread::run() {
     const auto has_work = [&] {
       if (step_complete_ || error_) return false;
       // On a GPU updates are only queued. On a processor they take time: what is still to be carried goes first.
-      updates = may_update() && !link_.any_thread_may_update();
+      updates = may_update() && !link_.updates_on_host();
       if (updates || must_complete()) return true;
       next = cursor_.start_next();
       updates = !next && may_update();
@@ -176,30 +176,37 @@ void CommThread::run() {
     if (starts) continue;
     under_way_.pop_front();
     if (under_way_.empty()) busy_s_ += seconds_since(busy_since_);
-    pending_.add(index);
+    if (updates_parameters(plan_, plan_.transfers[index]))
+      pending_.add(index);
+    else
+      transfer_done(index);
     progressed_.notify_all();
   }
 }
 
-void CommThread::update_next(TraceBuffer* recording, std::unique_lock<std::mutex>& lock) {
-  const UpdatePiece piece = link_.any_thread_may_update() ? pending_.take_most_urgent() : pending_.take_oldest();
+void HostExecutor::update_next(TraceBuffer* recording, std::unique_lock<std::mutex>& lock) {
+  const UpdatePiece piece = link_.updates_on_host() ? pending_.take_most_urgent() : pending_.take_oldest();
   lock.unlock();
   const std::exception_ptr error = guarded(piece.transfer, [&] {
     update_(piece, recording);
-    link_.leave_for_join();
+    link_.record_delivered();
   });
   lock.lock();
   if (!error_) error_ = error;
   if (pending_.done(piece)) {
-    cursor_.transfer_done(piece.transfer);
-    if (!transfer_done_ns_.empty()) transfer_done_ns_[piece.transfer] = trace_now();
-    step_complete_ = cursor_.is_step_synchronized();
+    transfer_done(piece.transfer);
     changed_.notify_one();  // an all_gather may wait for it
   }
   progressed_.notify_all();
 }
 
-int64_t CommThread::queued_ns(std::size_t index) const {
+void HostExecutor::transfer_done(std::size_t index) {
+  cursor_.transfer_done(index);
+  if (!transfer_done_ns_.empty()) transfer_done_ns_[index] = trace_now();
+  step_complete_ = cursor_.is_step_synchronized();
+}
+
+int64_t HostExecutor::queued_ns(std::size_t index) const {
   const Transfer& transfer = plan_.transfers[index];
   int64_t latest = transfer.starts == StartsWhen::backward_done ? backward_done_ns_ : 0;
   if (transfer.starts == StartsWhen::gradients_ready)
@@ -210,7 +217,7 @@ int64_t CommThread::queued_ns(std::size_t index) const {
 }
 
 template <typename Function>
-std::exception_ptr CommThread::guarded(std::size_t index, Function function) const {
+std::exception_ptr HostExecutor::guarded(std::size_t index, Function function) const {
   try {
     function();
     return nullptr;
@@ -221,7 +228,7 @@ std::exception_ptr CommThread::guarded(std::size_t index, Function function) con
   }
 }
 
-void CommThread::start(UnderWay& under_way, bool after_backward) {
+void HostExecutor::start(UnderWay& under_way, bool after_backward) {
   const Transfer& transfer = plan_.transfers[under_way.transfer];
   const auto [first, last] = slots_of_transfer_[under_way.transfer];
   if (recording() != nullptr) under_way.start_ns = trace_now();
@@ -253,11 +260,12 @@ void CommThread::start(UnderWay& under_way, bool after_backward) {
   }
 }
 
-void CommThread::complete(UnderWay& under_way) {
+void HostExecutor::complete(UnderWay& under_way) {
   const Transfer& transfer = plan_.transfers[under_way.transfer];
   under_way.work->wait();
   if (under_way.buffer == FlatBuffer::gradients) wire_.unpack(under_way.message, under_way.gradients, transfer.begin);
   link_.deliver(under_way.buffer, transfer.begin, transfer.end);
+  link_.record_delivered();
   TraceBuffer* const traced = recording();
   if (traced == nullptr) return;
   // Of several under way, the time belongs to the oldest: what is recorded does not overlap.
@@ -267,7 +275,7 @@ void CommThread::complete(UnderWay& under_way) {
                under_way.queued_ns, std::max(under_way.issued_ns, begin)});
 }
 
-std::string CommThread::context(std::size_t index) const {
+std::string HostExecutor::context(std::size_t index) const {
   const Transfer& transfer = plan_.transfers.at(index);
   return fmt::format("rank {}/{}, step {}: {} of transfer {} '{}' ({}, {})", comm_.rank(), comm_.size(), step_,
                      word(transfer.operation), index, transfer.name,

@@ -15,6 +15,7 @@
 #include "base/trace.h"
 #include "comm/ps/push_pull.h"
 #include "engine/device_link.h"
+#include "engine/executor.h"
 #include "engine/issue_log.h"
 #include "engine/wire.h"
 #include "plan/pending_updates.h"
@@ -23,34 +24,26 @@
 
 namespace tutti {
 
-/// Runs a plan's transfers beside the computation, started and completed in plan order, as many at once as the plan
-/// allows: the one communication thread of a rank. The computing threads report events and wait where they need
-/// results. Between a completed wait_for_step() and the next begin_step() the thread sleeps and the communicator is
-/// free for others. Borrows everything it is given.
-class CommThread {
+/// The one communication thread of a rank: transfers start and complete in plan order, as many at once as the plan
+/// allows. Borrows everything it is given.
+class HostExecutor : public PlanExecutor {
  public:
-  /// `update` is called for every piece that was carried, after backward, which still reads what it changes, and before
-  /// anybody is told that the transfer is done: on this thread when it has nothing to carry, or on one that waits here.
-  /// `servers` is null where the plan has no push_pull; `trace` may be null.
+  /// `update` is called for every piece of a transfer that updates parameters (see Engine), after backward, which still
+  /// reads what it changes, and before anybody is told that the transfer is done: on this thread when it has nothing to
+  /// carry, or on one that waits here. `servers` is null where the plan has no push_pull; `trace` may be null.
   using Update = std::function<void(const UpdatePiece& piece, TraceBuffer* recording)>;
-  CommThread(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire, IssueLog& log,
-             Update update, std::chrono::milliseconds timeout, Trace* trace = nullptr);
-  ~CommThread();  // does not wait for peers: aborts what is under way
-  CommThread(const CommThread&) = delete;
-  CommThread& operator=(const CommThread&) = delete;
+  HostExecutor(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire, IssueLog& log,
+               Update update, std::chrono::milliseconds timeout, Trace* trace = nullptr);
+  ~HostExecutor() override;
+  HostExecutor(const HostExecutor&) = delete;
+  HostExecutor& operator=(const HostExecutor&) = delete;
 
-  /// Only when the step before is complete.
-  void begin_step(int64_t step);
-  void gradient_ready(std::size_t slot);
-  void backward_done();
-
-  /// Returns when every transfer of the step is done; throws what went wrong, with the transfer's name. Gives the
-  /// seconds waited.
-  double wait_for_step();
-  /// Returns when the transfers of one slot are done, or when something went wrong: wait_for_step() then throws it.
-  double wait_for_slot(std::size_t slot);
-  /// How long transfers were under way in the last complete step.
-  double busy_s() const { return busy_s_; }
+  void begin_step(int64_t step) override;
+  void gradient_ready(std::size_t slot) override;
+  void backward_done() override;
+  double wait_for_step() override;
+  double wait_for_slot(std::size_t slot) override;
+  double busy_s() const override { return busy_s_; }
 
  private:
   /// A transfer that was started.
@@ -69,6 +62,7 @@ class CommThread {
   void abort(const char* reason) noexcept;
   bool may_update() const { return cursor_.is_backward_done() && !pending_.empty(); }
   void update_next(TraceBuffer* recording, std::unique_lock<std::mutex>& lock);
+  void transfer_done(std::size_t index);
   /// Runs it; what it throws, with the transfer's name.
   template <typename Function>
   std::exception_ptr guarded(std::size_t index, Function function) const;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <tutti/communicator.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace tutti {
+
+struct JobOptions {
+  std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where all ranks are on one machine, else mpi
+  int device = 0;                  // nccl: the GPU of this rank
+  /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
+  std::chrono::milliseconds timeout{300'000};
+};
+
+/// This process among the ranks that train together, and its way to the others.
+///
+///   tutti::Job job = tutti::Job::from_environment();
+///   job.communicator().all_reduce_sum(span)->wait();
+class Job {
+ public:
+  /// Its place comes from the variables of whoever started it: tutti, mpirun, srun or torchrun; alone it is rank 0
+  /// of 1. A collective: joins the others. Throws UsageError where variables contradict each other or the transport
+  /// cannot be used, CommFailed when a rank does not come.
+  static Job from_environment(const JobOptions& options = {});
+
+  int rank() const { return comm_->rank(); }
+  int size() const { return comm_->size(); }
+  /// Among the ranks of this machine: which GPU to take.
+  int local_rank() const { return local_rank_; }
+  Communicator& communicator() { return *comm_; }
+
+ private:
+  Job(int local_rank, std::unique_ptr<Communicator> comm) : local_rank_(local_rank), comm_(std::move(comm)) {}
+
+  int local_rank_;
+  std::unique_ptr<Communicator> comm_;
+};
+
+}  // namespace tutti
