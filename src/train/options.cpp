@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/names.h"
+#include "engine/optimizer.h"
+#include "engine/wire.h"
 #include "tutti/error.h"
 #include "tutti/strategy.h"
 

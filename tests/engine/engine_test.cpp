@@ -5,6 +5,7 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
+#include "engine/issue_log.h"
 #include "networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"

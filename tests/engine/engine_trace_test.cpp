@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/trace.h"
 #include "networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"

@@ -107,10 +107,10 @@ TEST_F(MeasuredRuns, SayWhatCouldHaveRunInTheirPlace) {
   const CandidateRules plain = rules(json::object());
   EXPECT_TRUE(plain.allows(find_strategy("dear")));
   EXPECT_FALSE(plain.allows(find_strategy("wfbp-ps")));  // no run measured what servers take
-  EXPECT_FALSE(plain.adapt);
   EXPECT_FALSE(rules({{"wire", "topk"}}).allows(find_strategy("dear")));
   Plan plan = make_dear_plan(some_profile(), {}, 2, {});
-  ASSERT_EQ(plan.barrier, Barrier::next_forward);
+  plain.adapt(plan);
+  EXPECT_EQ(plan.barrier, Barrier::next_forward);
   rules({{"clip_norm", 1.0}}).adapt(plan);
   EXPECT_EQ(plan.barrier, Barrier::optimizer_step);
 }
