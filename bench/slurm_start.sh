@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How often starting an MPI program with srun crashes it, for each way in which Slurm's PMIx plugin lets ranks meet
-# (docs/clusters.md, A Slurm in a box). The program is MPI's alone: nothing of Tutti runs in it.
+# (docs/studies/slurm.md). The program is MPI's alone: nothing of Tutti runs in it.
 #
 #   bench/slurm_start.sh [STARTS]    so many of each, 100 unless told; needs root, slurm-wlm, munge and mpicc
 #

@@ -235,7 +235,7 @@ void describe(CLI::App& command, BenchArguments& arguments) {
       "  options: {model: mnist-cnn, data: digits, steps: 50}    the same for every cell\n"
       "  baseline: {ranks: 1}                                    measured too: what speed-up is counted from\n"
       "  repeats: 3\n"
-      "docs/bench.md explains all of it.");
+      "docs/reference/bench.md explains all of it.");
 }
 
 }  // namespace

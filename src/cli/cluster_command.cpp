@@ -286,7 +286,7 @@ std::function<int()> add_cluster_command(CLI::App& program) {
       "  tutti cluster cut n2; tutti cluster heal n2     a cable pulled and put back\n"
       "  tutti cluster status --measure\n"
       "  tutti cluster down\n"
-      "`tutti cluster up --help` and so on have the options; docs/clusters.md explains.");
+      "`tutti cluster up --help` and so on have the options; docs/reference/cluster.md explains.");
   return [arguments, command]() -> int {
     const std::vector<CLI::App*> chosen = command->get_subcommands();
     if (chosen.empty()) {

@@ -103,7 +103,7 @@ void describe(CLI::App& command, SlurmArguments& arguments) {
       "  sbatch job.sh\n"
       "  tutti slurm --nodes 2 --ranks 5 --sbatch account=lab -- train            3 ranks on a node and 2 on another\n"
       "  scancel --signal=USR1 JOB                                                save now, wait in the queue, go on\n"
-      "docs/clusters.md explains.");
+      "docs/reference/slurm.md explains.");
 }
 
 }  // namespace

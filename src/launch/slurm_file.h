@@ -7,7 +7,7 @@ namespace tutti {
 
 /// The way of meeting that Slurm's PMIx plugin is told to use (SLURM_PMIX_FENCE). Its `tree`, which it uses by itself
 /// for MPI_Init's last barrier, lets ranks go before all have come: what they send to one that is late crashes that one
-/// (docs/clusters.md).
+/// (docs/reference/slurm.md).
 inline constexpr char kSlurmFence[] = "ring";
 
 /// A job for Slurm: what to run, on how much of a cluster.

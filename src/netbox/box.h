@@ -19,8 +19,8 @@ struct UpResult {
   bool had_leftovers = false;  // of a cluster of this name that was not taken down properly; they are gone
 };
 
-/// Builds a cluster of network namespaces: see docs/clusters.md. Needs root. When it fails or is interrupted (SIGINT,
-/// SIGTERM, SIGHUP) nothing stays behind. Throws Error when one of this name is up already.
+/// Builds a cluster of network namespaces: see docs/reference/cluster.md. Needs root. When it fails or is interrupted
+/// (SIGINT, SIGTERM, SIGHUP) nothing stays behind. Throws Error when one of this name is up already.
 UpResult up(const UpOptions& options);
 
 /// What a cluster, or what is left of one, has on this machine.

@@ -98,8 +98,8 @@ Network find_network(const std::string& name, unsigned cores) {
 }
 
 std::uint64_t burst_bytes(BitRate rate) {
-  // Measured (docs/clusters.md): 2 ms at up to 2.5 Gbit, but not below 70 KB, which tbf needs for a segmented 64 KB
-  // packet, and not above 256 KB, since a burst passes unshaped. Faster links need more to reach their rate.
+  // Measured (docs/studies/box-links.md): 2 ms at up to 2.5 Gbit, but not below 70 KB, which tbf needs for a segmented
+  // 64 KB packet, and not above 256 KB, since a burst passes unshaped. Faster links need more to reach their rate.
   const std::uint64_t two_ms = rate / 8 / 500;
   if (rate <= 2500 * kMega) return std::clamp<std::uint64_t>(two_ms, 70'000, 262'144);
   return two_ms * 8 / 5;

@@ -123,7 +123,7 @@ CellCommand cell_command(const SweepCell& cell, const fs::path& run_folder, cons
   if (!place.is_root)
     throw Error(
         "{} nodes: run this inside a Slurm job, name machines with --hosts a:2,b:2, or be root, who can make a cluster "
-        "in a box (docs/clusters.md)",
+        "in a box (docs/guide/cluster-in-a-box.md)",
         cell.nodes);
   command.launcher = "box";
   const Words cluster = {place.program, "cluster"};

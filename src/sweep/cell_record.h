@@ -18,8 +18,9 @@ struct Attempt {
   std::string error = "";  // why it cannot count, whatever its records say; empty: nothing is known against it
 };
 
-/// The cell record (see docs/bench.md) of an attempt whose `tutti train` has written to `run_folder`. Its status is
-/// "done" only if the run ended well, has its summary and a time for every step; otherwise "failed" with the error.
+/// The cell record (see docs/reference/file-formats.md) of an attempt whose `tutti train` has written to `run_folder`.
+/// Its status is "done" only if the run ended well, has its summary and a time for every step; otherwise "failed" with
+/// the error.
 nlohmann::json make_cell_record(const SweepCell& cell, const std::string& sweep, int warmup_steps,
                                 const std::filesystem::path& run_folder, const Attempt& attempt);
 

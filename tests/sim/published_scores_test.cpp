@@ -1,5 +1,5 @@
-// What docs/planner.md claims of the shipped clusters, against the whole published table. Fits are not repeated here:
-// the shipped files hold what they found.
+// What docs/studies/simulator-accuracy.md claims of the shipped clusters, against the whole published table. Fits
+// are not repeated here: the shipped files hold what they found.
 #include <gtest/gtest.h>
 
 #include "sim/calibration.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A real Slurm in a cluster in a box (docs/clusters.md): slurmctld in the first node, a slurmd in each, munged for both.
+# A real Slurm in a cluster in a box (docs/reference/slurm.md): slurmctld in the first node, a slurmd in each, munged
+# for both.
 #
 #   slurm_box.sh up FOLDER CPUS…      starts it: one node per number, with so many CPUs (3 2: two nodes, n0 and n1)
 #   slurm_box.sh run FOLDER COMMAND…  runs a command in the first node, where sbatch, squeue and so on reach it
