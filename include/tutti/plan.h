@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
@@ -76,6 +77,13 @@ struct Plan {
 
   bool operator==(const Plan& other) const;
 };
+
+/// Slots [first, end) of a plan.
+struct SlotRange {
+  std::size_t first = 0, end = 0;
+};
+/// The slots that a transfer carries something of; padding alone counts for none.
+SlotRange slots_of(const Plan& plan, const Transfer& transfer);
 
 /// Whether the slice's parameters are updated when this transfer is done, rather than all at the optimizer step.
 bool updates_parameters(const Plan& plan, const Transfer& transfer);

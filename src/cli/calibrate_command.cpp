@@ -121,7 +121,7 @@ std::function<int()> add_calibrate_command(CLI::App& program) {
       program.add_subcommand("calibrate", "fit the simulator to measured results, and score it on held-out ones");
   command
       ->add_option("tables", arguments->files,
-                   "folders of runs or sweeps of ours; or Markdown tables of strategies on networks")
+                   "folders of runs or sweeps of ours; or tables of strategies on networks, as those of published/")
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command

@@ -42,10 +42,11 @@ CellSet read_published(const fs::path& file) {
   return set;
 }
 
-/// Texts and Markdown are published ones; the rest is Tutti's own.
+/// Texts, Markdown and comma-separated figures are published ones; the rest is Tutti's own.
 CellSet read_any(const std::string& name, const std::string& runs_folder) {
   const fs::path extension = fs::path(name).extension();
-  if ((extension == ".md" || extension == ".txt") && fs::is_regular_file(name)) return read_published(name);
+  const bool is_published = extension == ".csv" || extension == ".md" || extension == ".txt";
+  if (is_published && fs::is_regular_file(name)) return read_published(name);
   return read_cells(name, runs_folder);
 }
 
@@ -151,7 +152,9 @@ std::function<int()> add_report_command(CLI::App& program) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       program.add_subcommand("report", "tables, figures and a page of runs, sweeps and published results");
-  command->add_option("RUN", arguments->runs, "sweeps or runs (name or folder), files of records, published texts")
+  command
+      ->add_option("RUN", arguments->runs,
+                   "sweeps or runs (name or folder), files of records, published texts or figures")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--import", arguments->imports, "published texts, whatever they are called")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -170,7 +173,8 @@ std::function<int()> add_report_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
   command->footer(
-      "Examples:\n  tutti report first second\n  tutti report runs/…-bench-strategies-networks -o report\n"
+      "Examples:\n  tutti report first second\n  tutti report published/unet_gpus_workers.csv first\n  tutti report "
+      "runs/…-bench-strategies-networks -o report\n"
       "  tutti report --compare before after   # exit code 1 if something got slower");
   return [arguments] {
     if (!arguments->compared.empty()) {

@@ -20,14 +20,13 @@ PredictedStep predict_step(const Plan& plan, const Profile& profile, const Links
   std::vector<double> synchronized(plan.slots.size(), 0);
   double link_free = 0;
   for (const Transfer& transfer : plan.transfers) {
+    const SlotRange slots = slots_of(plan, transfer);
     double start = transfer.starts == StartsWhen::backward_done ? profile.backward_s : 0;
-    for (std::size_t slot = 0; slot < plan.slots.size(); ++slot)
-      if (plan.slots[slot].begin < transfer.end && transfer.begin < plan.slots[slot].begin + plan.slots[slot].elements)
-        start = std::max(start, profile.gradients[slot].ready_s);
+    for (std::size_t slot = slots.first; slot < slots.end; ++slot)
+      start = std::max(start, profile.gradients[slot].ready_s);
     link_free = std::max(start, link_free) + seconds_of(transfer, links);
-    for (std::size_t slot = 0; slot < plan.slots.size(); ++slot)
-      if (plan.slots[slot].begin < transfer.end && transfer.begin < plan.slots[slot].begin + plan.slots[slot].elements)
-        synchronized[slot] = std::max(synchronized[slot], link_free);
+    for (std::size_t slot = slots.first; slot < slots.end; ++slot)
+      synchronized[slot] = std::max(synchronized[slot], link_free);
   }
 
   PredictedStep predicted;

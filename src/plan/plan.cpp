@@ -60,6 +60,16 @@ bool Transfer::operator==(const Transfer& other) const { return fields(*this) ==
 bool GradientSlot::operator==(const GradientSlot& other) const { return fields(*this) == fields(other); }
 bool Plan::operator==(const Plan& other) const { return fields(*this) == fields(other); }
 
+SlotRange slots_of(const Plan& plan, const Transfer& transfer) {
+  // Slots lie one behind the other.
+  const auto first = std::partition_point(plan.slots.begin(), plan.slots.end(), [&](const GradientSlot& slot) {
+    return slot.begin + slot.elements <= transfer.begin;
+  });
+  const auto end = std::partition_point(first, plan.slots.end(),
+                                        [&](const GradientSlot& slot) { return slot.begin < transfer.end; });
+  return {static_cast<std::size_t>(first - plan.slots.begin()), static_cast<std::size_t>(end - plan.slots.begin())};
+}
+
 bool updates_parameters(const Plan& plan, const Transfer& transfer) {
   return plan.barrier == Barrier::next_forward &&
          (transfer.operation == Operation::reduce_scatter) == plan.sharded_optimizer;

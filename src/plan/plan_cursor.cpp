@@ -5,14 +5,9 @@ namespace tutti {
 PlanCursor::PlanCursor(const Plan& plan)
     : plan_(&plan), transfers_of_slot_(plan.slots.size()), slots_of_transfer_(plan.transfers.size()) {
   for (std::size_t t = 0; t < plan.transfers.size(); ++t) {
-    const Transfer& transfer = plan.transfers[t];
-    for (std::size_t s = 0; s < plan.slots.size(); ++s) {
-      const GradientSlot& slot = plan.slots[s];
-      if (slot.begin < transfer.end && transfer.begin < slot.begin + slot.elements) {
-        transfers_of_slot_[s].push_back(t);
-        slots_of_transfer_[t].push_back(s);
-      }
-    }
+    slots_of_transfer_[t] = slots_of(plan, plan.transfers[t]);
+    for (std::size_t s = slots_of_transfer_[t].first; s < slots_of_transfer_[t].end; ++s)
+      transfers_of_slot_[s].push_back(t);
   }
   begin_step();
 }
@@ -20,7 +15,7 @@ PlanCursor::PlanCursor(const Plan& plan)
 void PlanCursor::begin_step() {
   ready_.assign(plan_->slots.size(), false);
   missing_.clear();
-  for (const auto& slots : slots_of_transfer_) missing_.push_back(slots.size());
+  for (const SlotRange& slots : slots_of_transfer_) missing_.push_back(slots.end - slots.first);
   unfinished_.clear();
   for (const auto& transfers : transfers_of_slot_) unfinished_.push_back(transfers.size());
   done_.assign(plan_->transfers.size(), false);
@@ -54,7 +49,8 @@ std::optional<std::size_t> PlanCursor::start_next() {
 void PlanCursor::transfer_done(std::size_t transfer) {
   done_[transfer] = true;
   ++done_count_;
-  for (const std::size_t slot : slots_of_transfer_[transfer]) --unfinished_[slot];
+  for (std::size_t slot = slots_of_transfer_[transfer].first; slot < slots_of_transfer_[transfer].end; ++slot)
+    --unfinished_[slot];
 }
 
 }  // namespace tutti

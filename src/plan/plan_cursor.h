@@ -35,7 +35,8 @@ class PlanCursor {
   bool may_start(std::size_t transfer) const;
 
   const Plan* plan_;
-  std::vector<std::vector<std::size_t>> transfers_of_slot_, slots_of_transfer_;
+  std::vector<std::vector<std::size_t>> transfers_of_slot_;
+  std::vector<SlotRange> slots_of_transfer_;
   std::vector<bool> ready_;              // by slot
   std::vector<std::size_t> missing_;     // by transfer: gradients not there yet
   std::vector<std::size_t> unfinished_;  // by slot: transfers not done yet

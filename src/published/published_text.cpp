@@ -17,6 +17,9 @@ namespace {
 constexpr std::size_t kLongestLine = 2000;
 constexpr double kLargestCount = 1e9;
 
+/// A line of HTML ("<div …>", "<img …>") or a Markdown image: how the text looks, and not what it says.
+bool is_layout(const std::string& line) { return line.rfind('<', 0) == 0 || line.rfind("![", 0) == 0; }
+
 }  // namespace
 
 PublishedText published_text(const std::string& name, const std::string& content) {
@@ -26,6 +29,7 @@ PublishedText published_text(const std::string& name, const std::string& content
   for (std::string line; std::getline(stream, line);) {
     text.lines.push_back(trimmed(line));
     if (line.size() > kLongestLine) refuse_line(text, text.lines.size() - 1, "it is too long");
+    if (is_layout(text.lines.back())) text.lines.back().clear();
   }
   return text;
 }
@@ -59,6 +63,10 @@ std::vector<std::string> row_fields(const std::string& line) {
 
 bool is_rule(const std::string& line) {
   return !line.empty() && line[0] == '|' && line.find_first_not_of("|-: ") == std::string::npos;
+}
+
+void check_is_prose(const PublishedText& text, std::size_t line) {
+  if (line > 0 && !row_fields(text.lines[line - 1]).empty()) refuse_line(text, line, "this is no row of a table");
 }
 
 double number_of(const PublishedText& text, std::size_t line, const std::string& field, const std::string& what) {

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <regex>
+#include <tuple>
+
+#include "published/figures_file.h"
 
 namespace tutti {
 namespace {
@@ -40,14 +44,44 @@ PublishedRate rate_in(const PublishedText& text, std::size_t line, const std::st
   return {ranks, number_of(text, line, field, "rate"), std::nullopt};
 }
 
+/// A row for each strategy of a model on a network, with the baseline that all of them share.
+std::vector<StrategiesRow> rows_of(const PublishedText& text, const FiguresTable& table) {
+  using Case = std::tuple<std::string, int, std::string>;  // model, batch, network
+  std::vector<StrategiesRow> rows;
+  std::map<Case, PublishedRate> baselines;
+  const auto case_of = [](const StrategiesRow& row) { return Case(row.model, row.batch, row.network); };
+  for (const FiguresTable::Row& figure : table.rows) {
+    const auto field = [&](const char* column) { return table.at(figure, column); };
+    StrategiesRow row{figure.line,      field("model"),    count_of(text, figure.line, field("batch"), "batch size"),
+                      field("network"), field("strategy"), {}};
+    PublishedRate rate{count_of(text, figure.line, field("ranks"), "number of ranks"),
+                       number_of(text, figure.line, field("samples_per_s"), "rate"), std::nullopt};
+    if (const std::string deviation = field("deviation"); !deviation.empty())
+      rate.deviation = number_of(text, figure.line, deviation, "deviation");
+    if (row.method.empty()) {
+      if (!rate.is_baseline()) refuse_line(text, figure.line, "several ranks need a strategy");
+      baselines[case_of(row)] = rate;
+      continue;
+    }
+    if (rows.empty() || case_of(rows.back()) != case_of(row) || rows.back().method != row.method) rows.push_back(row);
+    rows.back().rates.push_back(rate);
+  }
+  for (StrategiesRow& row : rows)
+    if (const auto found = baselines.find(case_of(row)); found != baselines.end())
+      row.rates.insert(row.rates.begin(), found->second);
+  return rows;
+}
+
 }  // namespace
 
 bool has_strategies(const PublishedText& text) {
+  if (has_figures(text)) return has_figures(text, {"ranks", "strategy", "samples_per_s"});
   return std::any_of(text.lines.begin(), text.lines.end(),
                      [](const std::string& line) { return is_header(row_fields(line)); });
 }
 
 std::vector<StrategiesRow> read_strategies(PublishedText& text) {
+  if (has_figures(text)) return rows_of(text, read_figures(text));
   std::vector<StrategiesRow> rows;
   std::vector<int> columns;
   bool is_noted = false;
@@ -55,7 +89,10 @@ std::vector<StrategiesRow> read_strategies(PublishedText& text) {
     const std::string& line = text.lines[i];
     if (line.empty() || line[0] == '#' || is_rule(line)) continue;
     const std::vector<std::string> fields = row_fields(line);
-    if (fields.empty()) refuse_line(text, i, "this is no row of a table");
+    if (fields.empty()) {
+      check_is_prose(text, i);
+      continue;
+    }
     if (is_header(fields)) {
       columns = rank_columns(text, i, fields);
       continue;

@@ -27,7 +27,7 @@ struct StrategiesRow {
 };
 
 /// Whether a text has such a table: "| DNN | BS | CONNECTION | METHOD | Baseline | 4 GPUs | …", with "mean +-
-/// deviation".
+/// deviation"; or figures (published/figures_file.h) with a column of strategies.
 bool has_strategies(const PublishedText& text);
 
 /// Its rows. Throws Error naming the line that cannot be read; notes where the header and the rows disagree.

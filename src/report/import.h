@@ -31,7 +31,19 @@ std::vector<Cell> import_strategies(PublishedText& text);
 bool has_nodes(const PublishedText& text);
 std::vector<Cell> import_nodes(PublishedText& text);
 
+/// Of published/figures_file.h: the figures of any of the forms above.
+std::vector<Cell> import_figures(PublishedText& text);
+
+// What several of them do.
+
+constexpr int kMostPublishedRanks = 1 << 16;
 /// A cell of this text, named after its line.
 Cell published_cell(const PublishedText& text, std::size_t line);
+/// Names where it ran. Nodes are unlike: the same model on another is another configuration.
+void place_on(Cell& cell, std::vector<NodeShare> nodes);
+/// Takes a node list of Slurm's, "Avg" for an average over several. Notes one that does not name as many nodes as the
+/// row has.
+void take_node_list(PublishedText& text, std::size_t line, const std::string& list, Cell& cell);
+void note_steps_named_twice(PublishedText& text, const Cell& cell);
 
 }  // namespace tutti

@@ -5,7 +5,6 @@
 #include <regex>
 
 #include "report/import.h"
-#include "report/node_list.h"
 
 namespace tutti {
 namespace {
@@ -24,20 +23,6 @@ double seconds_in(const PublishedText& text, std::size_t line, const std::string
   if (!std::regex_match(field, match, clock))
     refuse_line(text, line, fmt::format("'{}' is no run time in hours:minutes:seconds", field));
   return std::stod(match[1]) * 3600 + std::stod(match[2]) * 60 + std::stod(match[3]);
-}
-
-/// Notes a list that does not name as many nodes as the row has.
-void take_nodes(PublishedText& text, std::size_t line, Cell& cell) {
-  const auto hosts = expand_node_list(cell.node_list);
-  if (!hosts) {
-    text.notes.push_back(
-        fmt::format("{}, line {}: '{}' is no node list of Slurm's", text.name, line + 1, cell.node_list));
-  } else if (static_cast<int>(hosts->size()) != cell.config.nodes) {
-    text.notes.push_back(fmt::format("{}, line {}: '{}' names {} nodes, the row says {}", text.name, line + 1,
-                                     cell.node_list, hosts->size(), cell.config.nodes));
-  } else {
-    for (const std::string& host : *hosts) cell.nodes.push_back({host, cell.config.ranks / cell.config.nodes, ""});
-  }
 }
 
 }  // namespace
@@ -62,7 +47,10 @@ std::vector<Cell> import_nodes(PublishedText& text) {
       continue;
     }
     const std::vector<std::string> fields = row_fields(line);
-    if (fields.empty()) refuse_line(text, i, "this is no row of a table");
+    if (fields.empty()) {
+      check_is_prose(text, i);
+      continue;
+    }
     if (is_header(fields)) {
       has_header = true;
       continue;
@@ -82,13 +70,9 @@ std::vector<Cell> import_nodes(PublishedText& text) {
     cell.steps = count_of(text, i, fields[4], "number of steps");
     cell.run_s = seconds_in(text, i, fields[5]);
     if (fields[6] != "-" && !fields[6].empty()) cell.stated.speedup = number_of(text, i, fields[6], "speed-up");
-    cell.stated.is_average = fields[7] == "Avg";
     cell.is_baseline = cell.config.ranks == 1;
-    if (!cell.stated.is_average) {
-      cell.node_list = fields[7];
-      cell.repeat = ++repeats[key_of(cell.config)];
-      take_nodes(text, i, cell);
-    }
+    take_node_list(text, i, fields[7], cell);
+    if (!cell.stated.is_average) cell.repeat = ++repeats[key_of(cell.config)];
     cells.push_back(std::move(cell));
   }
   return cells;

@@ -19,8 +19,6 @@ struct RunLog {
   std::vector<double> train_s, comm_s;  // in order of the text
 };
 
-constexpr int kMostRanks = 1 << 16;
-
 Cell finished(const PublishedText& text, const RunLog& log) {
   // A rank begins an epoch when all have ended the one before, so times come epoch by epoch.
   const auto expected = static_cast<std::size_t>(log.ranks) * static_cast<std::size_t>(log.epochs);
@@ -70,7 +68,7 @@ std::vector<Cell> import_rank_times(PublishedText& text) {
   for (std::size_t i = 0; i < text.lines.size(); ++i) {
     const std::string& line = text.lines[i];
     std::smatch match;
-    if (line.empty() || std::regex_match(line, rule_line)) continue;
+    if (line.empty() || line[0] == '#' || std::regex_match(line, rule_line)) continue;
     if (std::regex_match(line, match, workers_line)) {
       workers = count_of(text, i, match[1], "number of workers");
       finish();
@@ -83,7 +81,7 @@ std::vector<Cell> import_rank_times(PublishedText& text) {
       log.model = std::move(model);
       log.line = i;
       log.ranks = count_of(text, i, match[1], "number of GPUs");
-      if (log.ranks < 1 || log.ranks > kMostRanks) refuse_line(text, i, "no run has so many GPUs");
+      if (log.ranks < 1 || log.ranks > kMostPublishedRanks) refuse_line(text, i, "no run has so many GPUs");
     } else if (std::regex_match(line, match, model_line)) {
       finish();
       log.model = line;

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <regex>
-#include <set>
 
 #include "report/import.h"
-#include "report/node_list.h"
 
 namespace tutti {
 namespace {
@@ -55,18 +53,15 @@ std::optional<Cell> cell_of_heading(Context context, const PublishedText& text, 
   if (!std::regex_match(heading, match, result)) return std::nullopt;
   const std::string where = match[1];
   Cell cell = published_cell(text, i);
-  std::string on;
-  for (std::sregex_iterator at(where.begin(), where.end(), share), end; at != end; ++at) {
-    cell.nodes.push_back({(*at)[1], count_of(text, i, (*at)[2], "number of GPUs"), (*at)[3]});
-    on += fmt::format("{}{}:{}", on.empty() ? "on " : ", ", cell.nodes.back().name, cell.nodes.back().ranks);
-  }
-  if (!cell.nodes.empty()) {
+  std::vector<NodeShare> nodes;
+  for (std::sregex_iterator at(where.begin(), where.end(), share), end; at != end; ++at)
+    nodes.push_back({(*at)[1], count_of(text, i, (*at)[2], "number of GPUs"), (*at)[3]});
+  if (!nodes.empty()) {
     take(context, text, i, where);
     context.ranks = 0;
-    for (const NodeShare& node : cell.nodes) context.ranks += node.ranks;
+    for (const NodeShare& node : nodes) context.ranks += node.ranks;
   } else if (std::regex_match(where, host)) {
-    cell.nodes.push_back({where, context.ranks, context.gpu});
-    on = "on " + where;
+    nodes.push_back({where, context.ranks, context.gpu});
   } else {
     return std::nullopt;
   }
@@ -78,12 +73,8 @@ std::optional<Cell> cell_of_heading(Context context, const PublishedText& text, 
   cell.config.data = context.data;
   cell.config.batch = context.batch;
   cell.config.ranks = context.ranks;
-  cell.config.nodes = static_cast<int>(cell.nodes.size());
-  cell.config.other = on;  // nodes are unlike: the same model on another is another configuration
   cell.is_baseline = context.ranks == 1;
-  std::vector<std::string> hosts;
-  for (const NodeShare& node : cell.nodes) hosts.push_back(node.name);
-  cell.node_list = compress_node_list(hosts);
+  place_on(cell, std::move(nodes));
   return cell;
 }
 
@@ -95,14 +86,6 @@ void close(Cell& cell, std::vector<RateAtStep>& rates) {
   epoch.rates = std::move(rates);
   cell.epochs.push_back(std::move(epoch));
   rates.clear();
-}
-
-void note_steps_named_twice(PublishedText& text, const Cell& cell) {
-  std::set<int64_t> seen;
-  for (const EpochTimes& epoch : cell.epochs)
-    for (const RateAtStep& rate : epoch.rates)
-      if (!seen.insert(rate.step).second)
-        text.notes.push_back(fmt::format("{}: step {} is there twice; both rates are kept", cell.id, rate.step));
 }
 
 }  // namespace

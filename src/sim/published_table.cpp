@@ -73,7 +73,10 @@ std::vector<PublishedRow> parse_published(const std::string& content, const std:
   PublishedText text = published_text(file, content);
   std::vector<PublishedRow> rows;
   if (!has_strategies(text))
-    throw Error("{}: no table of strategies in it ('| DNN | BS | CONNECTION | METHOD | …')", file);
+    throw Error(
+        "{}: no table of strategies in it ('| DNN | BS | CONNECTION | METHOD | …', or columns strategy, ranks and "
+        "samples_per_s)",
+        file);
   for (const StrategiesRow& written : read_strategies(text)) {
     PublishedRow row;
     row.model = our_name(text, written.line, "model", written.model, shape_names());

@@ -23,7 +23,7 @@ struct PublishedRow {
   double step_s() const { return static_cast<double>(batch) * ranks / throughput; }
 };
 
-/// The figures of a Markdown table of strategies (published/strategies_table.h), with names as ours. Throws Error
+/// The figures of a table of strategies (published/strategies_table.h), with names as ours. Throws Error
 /// naming the line that cannot be read, or whose model or network nobody here knows.
 std::vector<PublishedRow> parse_published(const std::string& content, const std::string& file);
 

@@ -70,6 +70,20 @@ TEST_F(CalibrateCommand, ShowsParametersScoreAndEveryRow) {
                                        "4 of 4 cases."));
 }
 
+TEST_F(CalibrateCommand, FitsFiguresAsThoseThatComeWithTheRepository) {
+  write("figures.csv",
+        "# Source: the table above\nmodel,batch,network,strategy,ranks,samples_per_s,deviation\n"
+        "ResNet-50,64,10GbE with TCP/IP,,1,253.1,\nResNet-50,64,10GbE with TCP/IP,BSP-A2A,4,925.020,4.42\n"
+        "ResNet-50,64,10GbE with TCP/IP,BSP-A2A,8,1282.280,1.94\nResNet-50,64,10GbE with "
+        "TCP/IP,BSP-A2A,16,2485.120,4.27\n"
+        "ResNet-50,64,10GbE with TCP/IP,BSP-A2A,32,4920.820,4.43\n");
+  const CommandResult result = calibrate("figures.csv --rows");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(result.output, calibrate("table.md --rows").output);
+  write("times.csv", "model,ranks,epoch,train_s\nnet,1,1,2\n");
+  expect_error("times.csv", 1, "times.csv: no table of strategies in it");
+}
+
 TEST_F(CalibrateCommand, ScoresWhatIsHeldOutAndFitsTheRest) {
   for (const char* what : {"32", "resnet50/10gbe"}) {
     write("two.md", kHeader + kBsp + (std::string(what) == "32" ? "" : kServers));

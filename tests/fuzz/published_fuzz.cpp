@@ -29,6 +29,10 @@ std::vector<std::string> seeds() {
       "# MNIST x\n| #Nodes | #GPUs | Epoch | Batchsize | Steps | Runtime | Speedup | Node(s) |\n|---|\n| 1 | 1 | 10 "
       "| 64 | 938 | 2:00:00 | 1 | gn[03,05-07] |\n| **1** | **1** | **1** | **6** | **9** | **2:00:00** | **1** | "
       "**Avg** |\n",
+      "# Source: x\nmodel,batch,ranks,hosts,samples_per_s,epoch,step,data_per_s,train_s\na,64,3,n0:2 "
+      "n1:1,250.5,0,200,9,\n"
+      "a,64,3,n0:2 n1:1,250.5,0,,,5\n",
+      "data,nodes,ranks,run_s,node_list\nMNIST,2,4,60,\"gn[01,03]\"\n",
       "inf",
       "-1e999",
       "[1-2]",

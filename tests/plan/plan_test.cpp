@@ -20,6 +20,24 @@ TEST(Plan, LaysGradientsOutInTheProfilesOrderOnCacheLines) {
   EXPECT_EQ(plan.elements, 64);
 }
 
+TEST(Plan, KnowsTheSlotsThatATransferCarriesSomethingOf) {
+  const Plan plan = empty_plan(profile_of({5, 16, 17}), "x", 2);  // [0, 5), [16, 32), [32, 49), then padding to 64
+  const auto slots = [&](int64_t begin, int64_t end) {
+    Transfer transfer;
+    transfer.begin = begin;
+    transfer.end = end;
+    const SlotRange range = slots_of(plan, transfer);
+    return std::pair(range.first, range.end);
+  };
+  EXPECT_EQ(slots(0, 64), std::pair(0ul, 3ul));
+  EXPECT_EQ(slots(0, 16), std::pair(0ul, 1ul));
+  EXPECT_EQ(slots(16, 33), std::pair(1ul, 3ul));
+  EXPECT_EQ(slots(31, 32), std::pair(1ul, 2ul));
+  EXPECT_EQ(slots(4, 17), std::pair(0ul, 2ul));
+  EXPECT_EQ(slots(5, 16), std::pair(1ul, 1ul));  // padding alone
+  EXPECT_EQ(slots(49, 64), std::pair(3ul, 3ul));
+}
+
 TEST(Plan, SurvivesTheWayThroughJson) {
   std::mt19937 random(7);
   for (const Strategy& strategy : strategies()) {

@@ -158,6 +158,51 @@ TEST(ImportNodes, NamesTheRowItCannotRead) {
   EXPECT_THAT(error_of(text + "and so on\n"), HasSubstr("line 7: this is no row of a table: and so on"));
 }
 
+TEST(Import, PassesOverWhatOnlyLaysATextOut) {
+  const std::string layout =
+      "\n# Figures\n<div align=\"center\">\n<img src=\"./a.png\" align=center/>\n![b](b.png)\n</div>";
+  for (const char* text : {kLog, kRates, kStrategies, kNodes})
+    EXPECT_EQ(testing::through_records("t", text + layout).size(), testing::through_records("t", text).size()) << text;
+  EXPECT_EQ(error_of(kNodes + layout), "");
+}
+
+TEST(ImportFigures, GiveTheCellsOfEveryForm) {
+  std::vector<std::string> notes;
+  const auto tables_of = [&](const std::string& content) { return testing::through_records("f.csv", content, &notes); };
+  const Table ranks = rank_times_table(
+      tables_of("# Source: us\nmodel,batch,workers,ranks,epoch,rank,train_s,comm_s\nnet,16,2,2,1,0,4.00,0.25\n"
+                "net,16,2,2,1,1,4.01,0.26\nnet,16,2,1,1,0,8.5,0.5\n"));
+  ASSERT_EQ(ranks.rows.size(), 3u);
+  EXPECT_EQ(row_text(ranks, 1), "published|net|16|2|2|1|1|4.01|0.2600");
+  EXPECT_EQ(row_text(ranks, 2), "published|net|16|2|1|1|0|8.50|0.5000");
+  EXPECT_THAT(notes, ::testing::ElementsAre("f.csv: figures of us"));
+  const std::vector<Cell> cells = tables_of(
+      "model,batch,ranks,hosts,gpu,samples_per_s,speedup,epoch,step,data_per_s,train_s,test_s,test_accuracy\n"
+      "net,128,1,lm1:1,x,81.84,,0,200,80,,,\nnet,128,1,lm1:1,x,81.84,,0,,,543.88,13.77,0.8\n"
+      "net,128,3,lm1:2 lm6:1,x,163.68,2.0,0,200,150,,,\nnet,128,3,lm1:2 lm6:1,x,163.68,2.0,0,200,151,,,\n");
+  ASSERT_EQ(cells.size(), 2u);
+  EXPECT_EQ(cells[1].nodes.at(1).gpu, "x");
+  EXPECT_THAT(notes, ::testing::ElementsAre("f.csv:4: step 200 is there twice; both rates are kept"));
+  EXPECT_EQ(row_text(step_rates_table(group_cells(cells), notes), 1),
+            "published|net|128|3|lm1:2, lm6:1|150.00 / 151.00|163.68|81.84|2.00");
+  EXPECT_EQ(row_text(epochs_table(cells), 0), "published|net|128|1|lm1|0|543.88|13.77|0.8000");
+  const Table nodes = nodes_table(tables_of("data,batch,nodes,ranks,epochs,steps,run_s,speedup,node_list\n"
+                                            "MNIST,64,1,1,10,938,7200,1,gn03\nMNIST,64,2,4,10,469,3000,,\"gn[02,05]\"\n"
+                                            "MNIST,64,2,4,10,469,4200,,\"gn[01-02]\"\n"),
+                                  notes);
+  ASSERT_EQ(nodes.rows.size(), 4u);
+  EXPECT_EQ(row_text(nodes, 1), "published|MNIST|2|2|10|64|469|0:50:00||gn[02,05]");
+  EXPECT_EQ(row_text(nodes, 3), "published|MNIST|2|2|10|64|469|1:00:00|2.00|Avg");
+}
+
+TEST(ImportFigures, NameTheRowTheyCannotRead) {
+  const std::string header = "model,ranks,hosts,samples_per_s\n";
+  EXPECT_THAT(error_of(header + "net,2,lm1:2,100\nnet,none,lm1:2,100\n"), HasSubstr("line 3: 'none' is no ranks"));
+  EXPECT_THAT(error_of(header + "net,0,,100\n"), HasSubstr("line 2: nothing runs on"));
+  EXPECT_THAT(error_of(header + "net,2,lm1,100\n"), HasSubstr("line 2: '' is no number of ranks of a host"));
+  EXPECT_THAT(error_of(header), HasSubstr("no results"));
+}
+
 TEST(Import, SaysWhichFormsItKnows) {
   EXPECT_THAT(error_of("Dear reader,\n"), HasSubstr("none of the forms that can be read"));
   EXPECT_THAT(error_of(""), HasSubstr("none of the forms"));

@@ -89,6 +89,16 @@ TEST_F(ReportCommand, PrintsTablesThatFit) {
   EXPECT_THAT(result.output, Not(HasSubstr("Failed cells")));
 }
 
+TEST_F(ReportCommand, PutsPublishedFiguresBesideOnesOwn) {
+  for (const char* name : {"mnist_bigmnist_cluster", "resnet_single_node", "resnet_transformer_two_nodes",
+                           "strategies_networks", "strategies_networks_bert_large", "unet_gpus_workers"}) {
+    const CommandResult result = report(std::string(TUTTI_SOURCE_DIR "/published/") + name + ".csv before --csv");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("\npublished,")) << name;
+    EXPECT_THAT(result.output, HasSubstr("\nmeasured,resnet18,")) << name;
+  }
+}
+
 TEST_F(ReportCommand, PrintsMarkdownCsvAndJson) {
   EXPECT_THAT(report("before --md").output,
               HasSubstr("| measured | resnet18 | 64 | 1gbe | bsp | 998.0 | 998.00 ± 1.00 |"));

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -10,24 +8,17 @@
 
 namespace tutti::testing {
 
-/// The folder of published results: $TUTTI_PUBLISHED, else shared/published beside the checkout; or an empty path.
+/// A file of figures that comes with the repository: "unet_gpus_workers.csv".
+inline std::filesystem::path published_figures(const std::string& name) {
+  return std::filesystem::path(TUTTI_SOURCE_DIR) / "published" / name;
+}
+
+/// The folder of the texts that those figures were taken from: $TUTTI_PUBLISHED, else shared/published beside the
+/// checkout. An empty path where there is none: texts are their authors', and do not come with the repository.
 inline std::filesystem::path published_folder() {
   std::filesystem::path folder = std::filesystem::path(TUTTI_SOURCE_DIR) / "../shared/published";
   if (const char* given = std::getenv("TUTTI_PUBLISHED"); given != nullptr && *given != '\0') folder = given;
   return std::filesystem::exists(folder) ? folder : std::filesystem::path();
 }
 
-inline bool must_have_published() {
-  const char* const required = std::getenv("TUTTI_REQUIRE_DATA");
-  return required != nullptr && std::string(required) == "1";
-}
-
 }  // namespace tutti::testing
-
-/// Defines `content`, that of a published text; where there is none, skips the test, or fails it if data is required.
-#define TUTTI_PUBLISHED_TEXT(content, name)                                                                          \
-  if (tutti::testing::published_folder().empty()) {                                                                  \
-    ASSERT_FALSE(tutti::testing::must_have_published()) << "TUTTI_REQUIRE_DATA=1, but there are no published texts"; \
-    GTEST_SKIP() << "no published texts; set TUTTI_PUBLISHED to the folder that contains " name;                     \
-  }                                                                                                                  \
-  const std::string content = tutti::read_file(tutti::testing::published_folder() / (name))
