@@ -43,11 +43,11 @@ class CudaLink : public DeviceLink {
     c10::cuda::set_device(device_.index());
     at::cuda::setCurrentCUDAStream(copy_stream_);
   }
-  void wait_for_gradients(std::size_t first_slot, std::size_t last_slot, bool after_backward) override {
+  void wait_for_gradients(SlotRange slots, bool after_backward) override {
     if (after_backward) {
       backward_done_.block(copy_stream_);
     } else {
-      for (std::size_t slot = first_slot; slot <= last_slot; ++slot) gradient_there_[slot].block(copy_stream_);
+      for (std::size_t slot = slots.first; slot < slots.end; ++slot) gradient_there_[slot].block(copy_stream_);
     }
   }
   Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) override {

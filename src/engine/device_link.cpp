@@ -14,7 +14,7 @@ class CpuLink : public DeviceLink {
   void join() override {}
 
   void enter_comm_thread() override {}
-  void wait_for_gradients(std::size_t, std::size_t, bool) override {}
+  void wait_for_gradients(SlotRange, bool) override {}
   Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) override { return host(buffer, begin, end); }
   Span host(FlatBuffer buffer, int64_t begin, int64_t end) override {
     return {(buffer == FlatBuffer::gradients ? gradients_ : values_) + begin, static_cast<std::size_t>(end - begin),

@@ -33,7 +33,7 @@ class DeviceLink {
   virtual void enter_comm_thread() = 0;
   /// Device work queued from now on starts after these slots' gradients are there; with `after_backward`, after the
   /// whole backward, since some of them may have got no gradient of their own.
-  virtual void wait_for_gradients(std::size_t first_slot, std::size_t last_slot, bool after_backward) = 0;
+  virtual void wait_for_gradients(SlotRange slots, bool after_backward) = 0;
   /// The elements in memory that the communicator takes.
   virtual Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) = 0;
   /// The memory that fetch() would fill, as it is: what an earlier transfer left there.

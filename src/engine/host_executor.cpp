@@ -20,16 +20,7 @@ HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* serve
       cursor_(plan),
       // A GPU only queues them: the fewer, the better.
       pending_(plan, link.updates_on_host() ? PendingUpdates::kPiece : plan.elements) {
-  for (const Transfer& transfer : plan.transfers) {
-    std::size_t first = plan.slots.size(), last = 0;
-    for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
-      const GradientSlot& s = plan.slots[slot];
-      if (s.begin >= transfer.end || s.begin + s.elements <= transfer.begin) continue;
-      first = std::min(first, slot);
-      last = slot;
-    }
-    slots_of_transfer_.emplace_back(first, last);
-  }
+  for (const Transfer& transfer : plan.transfers) slots_of_transfer_.push_back(slots_of(plan, transfer));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -210,7 +201,7 @@ int64_t HostExecutor::queued_ns(std::size_t index) const {
   const Transfer& transfer = plan_.transfers[index];
   int64_t latest = transfer.starts == StartsWhen::backward_done ? backward_done_ns_ : 0;
   if (transfer.starts == StartsWhen::gradients_ready)
-    for (std::size_t slot = slots_of_transfer_[index].first; slot <= slots_of_transfer_[index].second; ++slot)
+    for (std::size_t slot = slots_of_transfer_[index].first; slot < slots_of_transfer_[index].end; ++slot)
       latest = std::max(latest, slot_ready_ns_[slot] != 0 ? slot_ready_ns_[slot] : backward_done_ns_);
   if (transfer.after >= 0) latest = std::max(latest, transfer_done_ns_[static_cast<std::size_t>(transfer.after)]);
   return latest;
@@ -230,11 +221,10 @@ std::exception_ptr HostExecutor::guarded(std::size_t index, Function function) c
 
 void HostExecutor::start(UnderWay& under_way, bool after_backward) {
   const Transfer& transfer = plan_.transfers[under_way.transfer];
-  const auto [first, last] = slots_of_transfer_[under_way.transfer];
   if (recording() != nullptr) under_way.start_ns = trace_now();
   const bool carries_values = transfer.operation == Operation::all_gather && plan_.sharded_optimizer;
   under_way.buffer = carries_values ? FlatBuffer::values : FlatBuffer::gradients;
-  link_.wait_for_gradients(first, last, after_backward);
+  link_.wait_for_gradients(slots_of_transfer_[under_way.transfer], after_backward);
   // The gradients that an all_gather collects are where its reduce_scatter left them.
   const bool is_there = transfer.operation == Operation::all_gather && !carries_values;
   under_way.gradients = is_there ? link_.host(under_way.buffer, transfer.begin, transfer.end)

@@ -82,7 +82,7 @@ class HostExecutor : public PlanExecutor {
   const Update update_;
   const std::chrono::milliseconds timeout_;
   Trace* const trace_;
-  std::vector<std::pair<std::size_t, std::size_t>> slots_of_transfer_;  // first and last
+  std::vector<SlotRange> slots_of_transfer_;
   int64_t step_ = 0;
 
   std::mutex mutex_;
