@@ -36,7 +36,7 @@ class PlainCnn : public tutti::Model {
     x = torch::relu(fc1_(x.flatten(1)));
     return torch::nll_loss(torch::log_softmax(fc2_(torch::dropout(x, 0.5, true)), 1), batch.target);
   }
-  tutti::EvalCounts evaluate(const tutti::Batch&) override { return {}; }
+  tutti::EvalSums count(const tutti::Batch&) override { return {}; }
 
  private:
   torch::nn::Conv2d conv1_;

@@ -110,7 +110,7 @@ class Bert : public Model {
     return sum / words.ne(kNoWord).sum().clamp_min(1) + torch::cross_entropy_loss(scores.next, batch.target);
   }
 
-  EvalCounts evaluate(const Batch& batch) override {
+  EvalSums count(const Batch& batch) override {
     const Scores scores = forward(batch);
     return count_words(scores.words, batch.inputs[4].flatten(), scores.next, batch.target);
   }

@@ -35,16 +35,25 @@ struct EvalCounts {
 /// `next_sentence_accuracy`.
 EvalCounts nothing_counted(SampleKind kind);
 
+/// The same sums on the device that computes, where batches are added up; the host need not wait for any of them.
+struct EvalSums {
+  SampleKind kind = SampleKind::images;
+  torch::Tensor numbers;  // float64: samples, loss_sum, loss_terms, then hits and `of` of each metric
+};
+
+/// Waits for the device.
+EvalCounts read_counts(const EvalSums& sums);
+
 /// For images and sentences. `logits` [n, classes], `target` [n].
-EvalCounts count_classes(const torch::Tensor& logits, const torch::Tensor& target);
+EvalSums count_classes(const torch::Tensor& logits, const torch::Tensor& target);
 
 /// For segmentation: over all pixels, those above 0 in `logits` against those above 0.5 in `target`, both
 /// [n, 1, height, width]; `losses` is [n].
-EvalCounts count_pixels(const torch::Tensor& logits, const torch::Tensor& target, const torch::Tensor& losses);
+EvalSums count_pixels(const torch::Tensor& logits, const torch::Tensor& target, const torch::Tensor& losses);
 
 /// For masked text. `word_logits` [entries, vocabulary] and `words` [entries], -100 for those that do not count;
 /// `next_logits` [n, 2] and `next` [n]. The loss is that of the words.
-EvalCounts count_words(const torch::Tensor& word_logits, const torch::Tensor& words, const torch::Tensor& next_logits,
-                       const torch::Tensor& next);
+EvalSums count_words(const torch::Tensor& word_logits, const torch::Tensor& words, const torch::Tensor& next_logits,
+                     const torch::Tensor& next);
 
 }  // namespace tutti

@@ -23,7 +23,7 @@ class MnistCnn : public Model {
 
   std::vector<torch::Tensor> outputs(const Batch& batch) override { return {logits(batch)}; }
   torch::Tensor loss(const Batch& batch) override { return torch::cross_entropy_loss(logits(batch), batch.target); }
-  EvalCounts evaluate(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
+  EvalSums count(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
 
  private:
   /// What is left of an image after two 3×3 convolutions and a 2×2 maximum.

@@ -30,8 +30,10 @@ class Model : public torch::nn::Module {
   virtual std::vector<torch::Tensor> outputs(const Batch& batch) = 0;
   /// The mean loss over the batch, a scalar to call backward on. Nothing in it reads a result back to the host.
   virtual torch::Tensor loss(const Batch& batch) = 0;
-  /// Called in eval mode, without gradients.
-  virtual EvalCounts evaluate(const Batch& batch) = 0;
+  /// What evaluation counts. Called in eval mode, without gradients; nothing in it reads a result back either.
+  virtual EvalSums count(const Batch& batch) = 0;
+  /// The same, read back.
+  EvalCounts evaluate(const Batch& batch) { return read_counts(count(batch)); }
   /// Whether a GPU's tensor cores compute it faster with images and weights in channels-last order.
   virtual bool prefers_channels_last() const { return false; }
 

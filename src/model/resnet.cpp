@@ -102,7 +102,7 @@ class ResNet : public Model {
 
   std::vector<torch::Tensor> outputs(const Batch& batch) override { return {logits(batch)}; }
   torch::Tensor loss(const Batch& batch) override { return torch::cross_entropy_loss(logits(batch), batch.target); }
-  EvalCounts evaluate(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
+  EvalSums count(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
   bool prefers_channels_last() const override { return true; }
 
  private:

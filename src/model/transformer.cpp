@@ -98,7 +98,7 @@ class Transformer : public Model {
 
   std::vector<torch::Tensor> outputs(const Batch& batch) override { return {logits(batch)}; }
   torch::Tensor loss(const Batch& batch) override { return torch::cross_entropy_loss(logits(batch), batch.target); }
-  EvalCounts evaluate(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
+  EvalSums count(const Batch& batch) override { return count_classes(logits(batch), batch.target); }
 
  private:
   torch::Tensor logits(const Batch& batch) {

@@ -93,7 +93,7 @@ class UNet : public Model {
 
   std::vector<torch::Tensor> outputs(const Batch& batch) override { return {logits(batch)}; }
   torch::Tensor loss(const Batch& batch) override { return losses(logits(batch), batch.target).mean(); }
-  EvalCounts evaluate(const Batch& batch) override {
+  EvalSums count(const Batch& batch) override {
     const torch::Tensor scores = logits(batch);
     return count_pixels(scores, batch.target, losses(scores, batch.target));
   }

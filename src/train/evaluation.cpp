@@ -54,17 +54,19 @@ EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Co
   const torch::NoGradGuard no_grad;
   const bool was_training = model.is_training();
   model.eval();
-  EvalCounts counts = nothing_counted(data->traits().kind);
+  EvalSums sums{data->traits().kind, {}};
   Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.place.device.is_cuda()});
   for (int64_t done = 1; loader.has_next(); ++done) {
     const Batch batch = loader.next();
     if (batch.size > 0) {
       const Bf16Autocast autocast(options.bf16);
-      counts.add(model.evaluate(to_device(batch, options.place)));
+      const torch::Tensor numbers = model.count(to_device(batch, options.place)).numbers;
+      sums.numbers = sums.numbers.defined() ? sums.numbers.add_(numbers) : numbers;
     }
     if (progress) progress(done, sampler.steps());
   }
   model.train(was_training);
+  const EvalCounts counts = sums.numbers.defined() ? read_counts(sums) : nothing_counted(sums.kind);
 
   EvalCounts total = nothing_counted(data->traits().kind);
   for (const std::vector<int64_t>& rank : gather_numbers(comm, pack(counts))) {

@@ -162,7 +162,7 @@ TEST(UNet, LossOfABatchIsTheMeanOverItsImages) {
 TEST(Metrics, DiceAndIouComeFromPixelsCountedOverAllImages) {
   const torch::Tensor found = torch::tensor({1.F, 1.F, -1.F, -1.F, 2.F, -3.F, -1.F, 1.F}).view({2, 1, 2, 2});
   const torch::Tensor wanted = torch::tensor({1.F, 0.F, 1.F, 0.F, 1.F, 0.F, 0.F, 1.F}).view({2, 1, 2, 2});
-  EvalCounts counts = count_pixels(found, wanted, torch::tensor({0.5F, 0.25F}));
+  EvalCounts counts = read_counts(count_pixels(found, wanted, torch::tensor({0.5F, 0.25F})));
   EXPECT_EQ(counts.metrics[0].hits, 2 * 3);
   EXPECT_EQ(counts.metrics[0].of, 2 * 3 + 1 + 1);
   EXPECT_EQ(counts.metrics[1].hits, 3);
