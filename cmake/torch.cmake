@@ -1,5 +1,13 @@
 # tutti_torch: the libtorch that CMAKE_PREFIX_PATH or Torch_DIR leads to (the ./tutti script picks one).
+# Its own files look for the rest of it, and would take Debian's where that is installed as well.
+if(Torch_DIR)
+  get_filename_component(tutti_torch_prefix "${Torch_DIR}/../../.." ABSOLUTE)
+  list(PREPEND CMAKE_PREFIX_PATH ${tutti_torch_prefix})
+endif()
+# It adds to CMAKE_CUDA_FLAGS: machine code for GPUs that nvcc may no longer know, and options for its own headers.
+set(tutti_cuda_flags "${CMAKE_CUDA_FLAGS}")
 find_package(Torch REQUIRED)
+set(CMAKE_CUDA_FLAGS "${tutti_cuda_flags}")
 add_library(tutti_torch INTERFACE)
 target_link_libraries(tutti_torch INTERFACE ${TORCH_LIBRARIES})
 target_include_directories(tutti_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})

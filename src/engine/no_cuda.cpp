@@ -2,6 +2,7 @@
 #include "engine/device_clock.h"
 #include "engine/device_link.h"
 #include "engine/optimizer.h"
+#include "engine/step_graph.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -13,6 +14,7 @@ constexpr const char* kNoCuda = "this build of Tutti has no CUDA: use --device c
 std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions&, const torch::Tensor&) {
   throw Error(kNoCuda);
 }
+std::unique_ptr<StepGraph> record_graph(const std::function<void()>&) { throw Error(kNoCuda); }
 std::unique_ptr<DeviceLink> make_cuda_link(const FlatSpace&, Communicator&) { throw Error(kNoCuda); }
 std::unique_ptr<DeviceClock> make_cuda_clock() { throw Error(kNoCuda); }
 

@@ -1,70 +1,73 @@
-// PyTorch's own fused kernels on slices of the flat buffers; nothing here waits for the device.
-#include <ATen/ATen.h>
+// Tutti's own kernels on slices of the flat buffers; nothing here waits for the device. What changes from step to step
+// (learning rate, step number, gradient scale) is read from device memory, so that a recorded update can be repeated.
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 
 #include "engine/optimizer.h"
+#include "kernels/optimizer.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-/// Torch's fused kernels divide by their `grad_scale`.
-c10::optional<torch::Tensor> divisor_of(const torch::Tensor& gradient_scale) {
-  if (!gradient_scale.defined()) return {};
-  return gradient_scale.reciprocal();
+void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) throw Error("CUDA: {} failed: {}", what, cudaGetErrorString(status));
 }
 
-class CudaSgd : public FlatOptimizer {
- public:
-  CudaSgd(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
+bool is_recording() { return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None; }
 
-  void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
-    const int64_t length = slice.end - slice.begin;
-    std::vector<torch::Tensor> values = {slice.values.narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> gradients = {slice.gradients.narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> momentum;
-    for (const torch::Tensor& buffer : state()) momentum.push_back(buffer.narrow(0, slice.begin, length));
-    at::_fused_sgd_(values, gradients, momentum, options_.weight_decay, options_.momentum, learning_rate,
-                    /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
-                    divisor_of(gradient_scale), {});
+SgdRule sgd_rule(const OptimizerOptions& options) {
+  return {static_cast<float>(options.momentum), static_cast<float>(options.weight_decay), options.nesterov};
+}
+
+AdamRule adam_rule(const OptimizerOptions& options) {
+  return {options.beta1, options.beta2, options.epsilon, options.weight_decay, options.name == "adamw"};
+}
+
+template <typename Rule>
+class CudaOptimizer : public FlatOptimizer {
+ public:
+  CudaOptimizer(const OptimizerOptions& options, const torch::Tensor& like, const Rule& rule)
+      : FlatOptimizer(options, like),
+        rule_(rule),
+        on_device_(torch::zeros({static_cast<int64_t>(sizeof(StepScalars))},
+                                torch::TensorOptions(torch::kUInt8).device(like.device()))) {}
+
+  void prepare(double learning_rate, int64_t step) override {
+    if (is_known_ && scalars_.learning_rate == learning_rate && scalars_.step == step) return;
+    scalars_ = {learning_rate, step};
+    is_known_ = true;
+    check(set_on_device(device_scalars(), scalars_, at::cuda::getCurrentCUDAStream()), "setting the learning rate");
   }
-};
-
-class CudaAdam : public FlatOptimizer {
- public:
-  CudaAdam(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
-    const int64_t length = slice.end - slice.begin;
-    std::vector<torch::Tensor> values = {slice.values.narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> gradients = {slice.gradients.narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> mean = {state()[0].narrow(0, slice.begin, length)};
-    std::vector<torch::Tensor> square = {state()[1].narrow(0, slice.begin, length)};
-    const std::vector<torch::Tensor> none;
-    const std::vector<torch::Tensor> steps = {torch::full(
-        {}, static_cast<double>(slice.step), state()[0].options())};  // a fill kernel, not a copy from the host
-    const auto fused = options_.name == "adamw" ? fused_adamw : fused_adam;
-    fused(values, gradients, mean, square, none, steps, learning_rate, options_, divisor_of(gradient_scale));
+    // Recorded, the kernel will find what prepare() last said before it runs; slices keep their distance to that.
+    if (!is_recording()) prepare(learning_rate, slice.step);
+    UpdateRun run;
+    run.values = slice.values.data_ptr<float>() + slice.begin;
+    run.gradients = slice.gradients.data_ptr<float>() + slice.begin;
+    for (std::size_t i = 0; i < state().size(); ++i) run.state[i] = state()[i].template data_ptr<float>() + slice.begin;
+    run.count = slice.end - slice.begin;
+    run.scalars = device_scalars();
+    run.lag = scalars_.step - slice.step;
+    if (gradient_scale.defined()) run.gradient_scale = gradient_scale.data_ptr<float>();
+    check(update_on_device(rule_, run, at::cuda::getCurrentCUDAStream()), "updating parameters");
   }
 
  private:
-  static void fused_adam(at::TensorList values, at::TensorList gradients, at::TensorList mean, at::TensorList square,
-                         at::TensorList none, at::TensorList steps, double rate, const OptimizerOptions& options,
-                         const c10::optional<torch::Tensor>& divisor) {
-    at::_fused_adam_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
-                     options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
-  }
-  static void fused_adamw(at::TensorList values, at::TensorList gradients, at::TensorList mean, at::TensorList square,
-                          at::TensorList none, at::TensorList steps, double rate, const OptimizerOptions& options,
-                          const c10::optional<torch::Tensor>& divisor) {
-    at::_fused_adamw_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
-                      options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
-  }
+  StepScalars* device_scalars() const { return reinterpret_cast<StepScalars*>(on_device_.data_ptr<uint8_t>()); }
+
+  const Rule rule_;
+  torch::Tensor on_device_;  // StepScalars
+  StepScalars scalars_;      // what lies there, once the work queued so far is done
+  bool is_known_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions& options, const torch::Tensor& like) {
-  if (options.name == "sgd") return std::make_unique<CudaSgd>(options, like);
-  return std::make_unique<CudaAdam>(options, like);
+  if (options.name == "sgd") return std::make_unique<CudaOptimizer<SgdRule>>(options, like, sgd_rule(options));
+  return std::make_unique<CudaOptimizer<AdamRule>>(options, like, adam_rule(options));
 }
 
 }  // namespace tutti
