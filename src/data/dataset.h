@@ -52,6 +52,8 @@ class Dataset {
   virtual const std::string& name() const = 0;
   virtual int64_t size() const = 0;
   virtual SampleTraits traits() const = 0;
+  /// Whether a sample is another in another epoch; if not, it can be kept once it was loaded.
+  virtual bool varies() const { return true; }
   /// Batch tensors, uninitialized, for `count` samples on the CPU, as traits() says; `pinned` for fast copies to a GPU.
   virtual Batch make_batch(int64_t count, bool pinned) const;
   /// Writes a sample into row `row` of a batch from make_batch. An Error names the file that it is about.

@@ -264,6 +264,7 @@ class Digits : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return size_; }
   SampleTraits traits() const override { return digit_traits(); }
+  bool varies() const override { return false; }
 
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const int64_t index = pick.index;

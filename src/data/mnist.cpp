@@ -42,6 +42,7 @@ class Mnist : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return size_; }
   SampleTraits traits() const override { return digit_traits(); }
+  bool varies() const override { return variety_ == Variety::kEachEpoch; }
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const int64_t image = pick.index % images_.count;
     const uint8_t* pixels = images_.pixels.data() + image * kDigitPixels;

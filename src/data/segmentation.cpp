@@ -116,6 +116,7 @@ class Segmentation : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(pairs_.size()); }
   SampleTraits traits() const override { return {SampleKind::segmentation, {3, size_.height, size_.width}, 0, 0, 0}; }
+  bool varies() const override { return augment_; }
 
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const Pair& pair = pairs_[static_cast<size_t>(pick.index)];

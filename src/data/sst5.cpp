@@ -68,6 +68,7 @@ class Sst5 : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
   SampleTraits traits() const override { return {SampleKind::sentences, {length_}, kClasses, vocabulary_, 0}; }
+  bool varies() const override { return false; }
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const Phrase& sample = samples_[static_cast<size_t>(pick.index)];
     int64_t* const to = batch.inputs[0].data_ptr<int64_t>() + row * length_;

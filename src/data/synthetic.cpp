@@ -54,6 +54,7 @@ class Synthetic : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return size_; }
   SampleTraits traits() const override { return traits_; }
+  bool varies() const override { return false; }
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const int64_t from = pick.index % pool_.size;
     for (size_t i = 0; i < batch.inputs.size(); ++i) copy_row(pool_.inputs[i], from, batch.inputs[i], row);

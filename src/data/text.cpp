@@ -96,6 +96,7 @@ class MaskedText : public Dataset {
   SampleTraits traits() const override {
     return {SampleKind::masked_text, {length_}, 2, corpus_->vocabulary->size(), masked_};
   }
+  bool varies() const override { return varies_; }
 
   void load(Pick pick, int64_t row, Batch& batch) const override {
     PortableRandom random(seed_, varies_ ? static_cast<uint64_t>(pick.epoch) : 0, static_cast<uint64_t>(pick.index));
