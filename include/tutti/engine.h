@@ -20,6 +20,7 @@ class Module;
 namespace tutti {
 
 // The engine's parts, in src/engine.
+class CapturedStep;
 class DeviceLink;
 class FlatSpace;
 class ForwardWatch;
@@ -126,6 +127,13 @@ class Engine {
   void observe(StepObserver* observer);
 
  private:
+  // It repeats steps on a GPU without the calls above.
+  friend class CapturedStep;
+  /// Somebody wants to see the next step's events.
+  bool is_next_step_watched() const;
+  /// The step begun last, finished or not, counts as never begun.
+  void forget_step(int64_t steps_done);
+
   void broadcast(torch::Tensor tensor);
   void watch_forward();
   void wait_for_parameter(std::size_t parameter);
@@ -149,6 +157,7 @@ class Engine {
   std::unique_ptr<IssueLog> log_;
   Plan plan_;
   std::string remark_;
+  int plans_adopted_ = 0;
   StepObserver* observer_ = nullptr;
   std::vector<char> written_;           // by parameter: this step has written its gradient
   std::vector<std::size_t> unwatched_;  // parameters that forward was never seen to read: waited for before it begins

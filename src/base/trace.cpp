@@ -41,7 +41,7 @@ Trace::Trace(const TraceWindow& window) : window_(window) {
 
 void Trace::begin_step(int64_t step) {
   compute_.step_ = step;
-  compute_.is_recording_ = step >= window_.first_step && step < window_.first_step + window_.steps;
+  compute_.is_recording_ = includes(step);
   if (compute_.is_recording_) step_begin_ns_ = trace_now();
 }
 

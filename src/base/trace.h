@@ -92,6 +92,9 @@ class Trace {
   /// Moves the window, before it has begun and while both threads are idle.
   void start_at(int64_t first_step) { window_.first_step = first_step; }
 
+  /// Whether the window holds this step.
+  bool includes(int64_t step) const { return step >= window_.first_step && step < window_.first_step + window_.steps; }
+
   // The thread that computes:
   void begin_step(int64_t step);
   void end_step();

@@ -75,6 +75,16 @@ TraceBuffer* Engine::recording() const { return options_.trace != nullptr ? opti
 
 void Engine::observe(StepObserver* observer) { observer_ = observer; }
 
+bool Engine::is_next_step_watched() const {
+  return observer_ != nullptr || (options_.trace != nullptr && options_.trace->includes(steps_done_));
+}
+
+void Engine::forget_step(int64_t steps_done) {
+  gate_.reset();
+  is_step_open_ = false;
+  steps_done_ = steps_done;
+}
+
 int64_t Engine::parameter_elements() const {
   int64_t elements = 0;
   for (const FlatParameter& parameter : space_->parameters()) elements += parameter.tensor.numel();
@@ -243,6 +253,7 @@ void Engine::adopt(const Plan& plan, const Profile& profile) {
   drain();
   executor_.reset();
   update_->unite(plan_);
+  ++plans_adopted_;
   plan_ = plan;
   remark_ = adapt(plan_, needs());
   check_plan(plan_);

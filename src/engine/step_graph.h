@@ -1,23 +1,9 @@
 #pragma once
 
-#include <c10/core/StreamGuard.h>
-#include <torch/types.h>
-
 #include <functional>
 #include <memory>
 
 namespace tutti {
-
-/// While this is alive, the calling thread computes on a stream of its own where the device is a GPU; elsewhere it does
-/// nothing. Only work on such a stream can be recorded. Make it before the model comes to the GPU: a gradient is
-/// accumulated on the stream on which its parameter was first seen.
-class ComputeStream {
- public:
-  explicit ComputeStream(torch::Device device);
-
- private:
-  c10::OptionalStreamGuard guard_;
-};
 
 /// Device work that was recorded once and is queued again as a whole, by one call: a CUDA graph. Its memory stays
 /// reserved while it lives.
@@ -29,9 +15,9 @@ class StepGraph {
   virtual void replay() = 0;
 };
 
-/// Records what `work` queues on the current stream, without running it. The same work has run before, at least three
-/// times on this stream: libraries choose their kernels and take their memory in the first runs. Throws Error when
-/// something in it needs the host; the device is then as it was before.
+/// Records what `work` queues on the current stream (a ComputeStream), without running it. The same work has run
+/// before, at least three times on this stream: libraries choose their kernels and take their memory in the first runs.
+/// Throws Error when something in it needs the host; the device is then as it was before.
 std::unique_ptr<StepGraph> record_graph(const std::function<void()>& work);
 
 }  // namespace tutti

@@ -3,6 +3,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <torch/cuda.h>
+#include <torch/types.h>
 
 #include "engine/step_graph.h"
 #include "tutti/error.h"

@@ -5,6 +5,7 @@
 #include "engine/optimizer.h"
 #include "engine/step_graph.h"
 #include "support/gpu.h"
+#include "tutti/captured_step.h"
 
 namespace tutti {
 namespace {

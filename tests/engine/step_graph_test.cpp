@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/gpu.h"
+#include "tutti/captured_step.h"
 #include "tutti/error.h"
 
 namespace tutti {
