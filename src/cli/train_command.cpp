@@ -35,6 +35,7 @@ struct TrainArguments {
   std::string hosts;
   int max_restarts = 0;
   bool no_eval = false;
+  bool no_graph = false;
 };
 
 void describe(CLI::App& command, TrainArguments& arguments) {
@@ -190,6 +191,10 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       .add_flag("--deterministic", options.deterministic,
                 "cuda: only kernels that give the same bits every time; a cpu always does")
       ->group("Ranks");
+  command
+      .add_flag("--no-graph", arguments.no_graph,
+                "cuda: queue every kernel by itself, instead of recording the step once and repeating it")
+      ->group("Ranks");
   command.add_option("--workers", options.workers, "loader threads per rank; 0: load in the training thread")
       ->capture_default_str()
       ->group("Ranks");
@@ -273,6 +278,7 @@ int run(TrainArguments& arguments, const CLI::App& command) {
     return 0;
   }
   options.evaluate = !arguments.no_eval;
+  options.graph = !arguments.no_graph;
   options.engine.strategy = arguments.strategy.name;
   options.engine.strategy_options = arguments.strategy.options();
   options.engine.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.comm_timeout_s * 1000));

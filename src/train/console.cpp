@@ -26,7 +26,7 @@ void Console::line(const std::string& text) {
 }
 
 void Console::progress(const std::string& text) {
-  if (!speaks_ || !terminal_ || seconds_since(last_progress_) < 0.1) return;
+  if (!is_progress_due()) return;
   last_progress_ = Clock::now();
   fmt::print("\r\033[K{}", text);
   std::fflush(stdout);

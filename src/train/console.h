@@ -13,6 +13,8 @@ class Console {
   explicit Console(bool speaks);
   ~Console();
   void line(const std::string& text);
+  /// Whether progress() would show anything now.
+  bool is_progress_due() const { return speaks_ && terminal_ && seconds_since(last_progress_) >= 0.1; }
   /// Shown on terminals only, and not more often than a person can read.
   void progress(const std::string& text);
 

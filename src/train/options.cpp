@@ -122,6 +122,7 @@ nlohmann::json describe_options(const TrainOptions& options) {
           {"device", options.device},
           {"precision", options.precision},
           {"deterministic", options.deterministic},
+          {"graph", options.graph},
           {"threads", options.threads},
           {"workers", options.workers},
           {"eval_every", options.eval_every},

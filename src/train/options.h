@@ -35,6 +35,7 @@ struct TrainOptions {
   std::string device = "auto";     // auto, cpu, cuda
   std::string precision = "fp32";  // fp32, tf32, bf16
   bool deterministic = false;      // cuda: only kernels that give the same bits every time
+  bool graph = true;               // cuda: repeat recorded steps, instead of queuing kernel by kernel
   std::string transport = "auto";  // auto, shm, mpi, nccl
   bool by_node = false;            // mpi: collectives inside nodes first
   int ranks_per_node = 1;          // that add up among themselves before one of them talks to parameter servers

@@ -65,10 +65,13 @@ void RankTrainer::open_run_folder() {
 
 void RankTrainer::set_up() {
   device_ = choose_device(options_.device, env_.local_rank);
+  stream_ = std::make_unique<ComputeStream>(device_);
   if (options_.precision != "fp32" && !device_.is_cuda())
     throw UsageError("--precision {} needs --device cuda: on a CPU train in fp32", options_.precision);
   allow_tf32(options_.precision != "fp32");
   if (options_.deterministic) {
+    // cuBLAS adds in one order only with workspaces of its own; torch insists on it.
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   } else {
@@ -102,6 +105,7 @@ void RankTrainer::set_up() {
   place_ = {device_, device_.is_cuda() && options_.precision != "fp32" && model_->prefers_channels_last()};
   if (place_.channels_last) use_channels_last(*model_);
   model_->train();
+  keep_data_on_device();
   last_test_ = nothing_counted(model_options.data.kind);
 
   sampler_ =
@@ -135,6 +139,8 @@ bool RankTrainer::run() {
   all_ranks_or_none(comm_, [this] {
     if (resumed_) resumed_->restore(engine_->engine());
   });
+  captured_ = std::make_unique<CapturedStep>(engine_->engine(), options_.graph);
+  loss_sum_ = torch::zeros({}, device_);
 
   nodes_ = find_nodes(comm_);
   records_.add("run", {{"config", config_},
@@ -173,6 +179,18 @@ bool RankTrainer::run() {
   }
 }
 
+void RankTrainer::keep_data_on_device() {
+  if (!device_.is_cuda()) return;
+  const auto packed = pack_samples(data_.train, kMostResidentBytes, options_.workers);
+  if (packed) resident_ = make_resident_data(*packed, place_);
+}
+
+bool RankTrainer::is_step_settled() const {
+  constexpr int64_t kLongestStart = 60;  // steps
+  return !device_.is_cuda() || !options_.graph || captured_->is_recorded() || !captured_->remark().empty() ||
+         progress_.step - first_step_ >= kLongestStart;
+}
+
 double RankTrainer::learning_rate() const {
   const double base = base_learning_rate(options_) * (options_.scale_lr ? comm_.size() : 1);
   return base * schedule_factor(options_.schedule, progress_.step, total_steps_, steps_per_epoch_);
@@ -181,22 +199,25 @@ double RankTrainer::learning_rate() const {
 void RankTrainer::train_epoch() {
   sampler_->begin_epoch(progress_.epoch, progress_.samples_in_epoch);
   const int64_t steps = std::min(sampler_->steps(), total_steps_ - progress_.step);
-  std::vector<std::vector<int64_t>> batches;  // this rank's micro-batches, one after the other
-  std::vector<std::vector<int64_t>> micro_sizes(static_cast<std::size_t>(steps));  // by step
+  std::vector<int64_t> order;                 // this rank's samples
+  std::vector<std::vector<int64_t>> batches;  // the same as micro-batches, for the loader
+  std::vector<int64_t> step_sizes;            // this rank's samples of each step
   for (int64_t step = 0; step < steps; ++step) {
     const std::vector<int64_t> mine = sampler_->indices(step, comm_.rank());
-    for (std::size_t begin = 0; begin < mine.size(); begin += static_cast<std::size_t>(options_.batch)) {
+    step_sizes.push_back(static_cast<int64_t>(mine.size()));
+    order.insert(order.end(), mine.begin(), mine.end());
+    for (std::size_t begin = 0; !resident_ && begin < mine.size(); begin += static_cast<std::size_t>(options_.batch)) {
       const std::size_t end = std::min(mine.size(), begin + static_cast<std::size_t>(options_.batch));
       batches.emplace_back(mine.begin() + static_cast<std::ptrdiff_t>(begin),
                            mine.begin() + static_cast<std::ptrdiff_t>(end));
-      micro_sizes[static_cast<std::size_t>(step)].push_back(static_cast<int64_t>(end - begin));
     }
   }
+  if (resident_) resident_->begin_epoch(order);
 
   model_->train();
   epoch_times_ = {};
   step_s_.clear();
-  loss_sum_ = torch::zeros({}, device_);
+  loss_sum_.zero_();
   int64_t epoch_samples = 0, my_samples = 0;
   double epoch_loss = 0;
   Loader loader(data_.train, std::move(batches),
@@ -209,9 +230,9 @@ void RankTrainer::train_epoch() {
   if (is_steady_) steady_start_ = start;
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t global_size = sampler_->global_size(step);
-    const auto& sizes = micro_sizes[static_cast<std::size_t>(step)];
-    train_step(sizes, global_size, loader);
-    my_samples += std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+    const int64_t my_size = step_sizes[static_cast<std::size_t>(step)];
+    train_step(my_size, global_size, loader);
+    my_samples += my_size;
     epoch_samples += global_size;
     log_samples_ += global_size;
     ++progress_.step;
@@ -220,7 +241,7 @@ void RankTrainer::train_epoch() {
     step_start = Clock::now();
     if (is_steady_) steady_samples_ += global_size;
     follow_plan();
-    if (!is_steady_ && progress_.step - first_step_ >= warm_up_steps_ && decisions_ > 0) {
+    if (!is_steady_ && progress_.step - first_step_ >= warm_up_steps_ && decisions_ > 0 && is_step_settled()) {
       if (device_.is_cuda()) torch::cuda::synchronize();
       is_steady_ = true;
       warm_up_steps_ = progress_.step - first_step_;
@@ -251,25 +272,62 @@ void RankTrainer::train_epoch() {
   total_times_.add(epoch_times_);
 }
 
-void RankTrainer::train_step(const std::vector<int64_t>& micro_sizes, int64_t global_size, Loader& loader) {
-  torch::manual_seed(random_seed(options_.seed, progress_.step, comm_.rank()));
-  const double rate = learning_rate();
-  engine_->begin_step();
-  for (std::size_t i = 0; i < micro_sizes.size(); ++i) {
-    const Batch batch = [&] {
-      const TraceSpan span(recording(), TraceKind::data_wait);
-      return to_device(loader.next(), place_);
-    }();
-    torch::Tensor loss;
-    {
-      const Bf16Autocast autocast(options_.precision == "bf16");
-      loss = model_->loss(batch);
-    }
-    engine_->backward(loss, static_cast<double>(batch.size) / static_cast<double>(global_size),
-                      i + 1 == micro_sizes.size());
-    loss_sum_.add_(loss.detach(), static_cast<double>(batch.size));
+void RankTrainer::seed_step() {
+  const uint64_t seed = random_seed(options_.seed, progress_.step, comm_.rank());
+  if (device_.is_cpu()) {
+    torch::manual_seed(seed);
+    return;
   }
-  const StepTimes times = engine_->finish_step(rate);
+  // Nothing of a step on a GPU draws on the CPU, whose generator takes longer to seed than some steps to launch.
+  at::Generator generator = at::globalContext().defaultGenerator(device_);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+Batch RankTrainer::next_batch(Loader& loader) {
+  const TraceSpan span(recording(), TraceKind::data_wait);
+  return to_device(loader.next(), place_);
+}
+
+void RankTrainer::fill_inputs(Loader& loader) {
+  inputs_.resize(static_cast<std::size_t>(options_.accumulate));
+  for (Batch& to : inputs_) {
+    const Batch from = next_batch(loader);
+    if (to.size == 0) {
+      to = from;
+      continue;
+    }
+    for (std::size_t i = 0; i < to.inputs.size(); ++i) to.inputs[i].copy_(from.inputs[i]);
+    to.target.copy_(from.target);
+  }
+}
+
+void RankTrainer::train_step(int64_t samples, int64_t global_size, Loader& loader) {
+  seed_step();
+  const double rate = learning_rate();
+  // Those of one size on all ranks are recorded on a GPU: from memory that stays the same.
+  const bool is_whole =
+      device_.is_cuda() && samples == options_.batch * options_.accumulate && global_size == samples * comm_.size();
+  if (is_whole && !resident_) fill_inputs(loader);
+  const auto run_step = [&] {
+    engine_->begin_step();
+    for (int64_t first = 0; first < samples; first += options_.batch) {
+      const int64_t size = std::min(options_.batch, samples - first);
+      const Batch batch = resident_  ? resident_->gather(first, size)
+                          : is_whole ? inputs_[static_cast<std::size_t>(first / options_.batch)]
+                                     : next_batch(loader);
+      torch::Tensor loss;
+      {
+        const Bf16Autocast autocast(options_.precision == "bf16");
+        loss = model_->loss(batch);
+      }
+      engine_->backward(loss, static_cast<double>(size) / static_cast<double>(global_size), first + size == samples);
+      loss_sum_.add_(loss.detach(), static_cast<double>(size));
+    }
+    if (resident_) resident_->advance(samples);
+    return engine_->finish_step(rate);
+  };
+  const StepTimes times = is_whole ? captured_->run(rate, run_step) : run_step();
   epoch_times_.comm_s += times.comm_busy_s;
   epoch_times_.comm_exposed_s += times.comm_exposed_s;
 }
@@ -285,6 +343,7 @@ void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
     log_samples_ = 0;
     return;
   }
+  if (!console_.is_progress_due()) return;
   const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds /
                         static_cast<double>(std::max<int64_t>(1, progress_.step % options_.log_every));
   console_.progress(fmt::format("epoch {}  step {}/{}  {:.0f} data/s  {} left", progress_.epoch + 1, step_in_epoch,

@@ -20,6 +20,8 @@
 #include "train/options.h"
 #include "train/rank_times.h"
 #include "train/records.h"
+#include "train/resident_data.h"
+#include "tutti/captured_step.h"
 #include "tutti/communicator.h"
 #include "tutti/tuned_engine.h"
 
@@ -37,8 +39,18 @@ class RankTrainer {
  private:
   void set_up();
   void open_run_folder();
+  /// Where it fits.
+  void keep_data_on_device();
   void train_epoch();
-  void train_step(const std::vector<int64_t>& micro_sizes, int64_t global_size, Loader& loader);
+  /// Numbers drawn in the step follow from the run's seed, the step and the rank.
+  void seed_step();
+  Batch next_batch(Loader& loader);
+  /// Writes the next micro-batches into inputs_.
+  void fill_inputs(Loader& loader);
+  /// `samples` of this rank, out of `global_size` of all.
+  void train_step(int64_t samples, int64_t global_size, Loader& loader);
+  /// Steps run as they will run from now on, unless they take long to get there.
+  bool is_step_settled() const;
   void log_step(int64_t step_in_epoch, int64_t steps_in_epoch);
   void save_if_due();
   void test();
@@ -60,6 +72,7 @@ class RankTrainer {
   std::vector<Node> nodes_;
 
   torch::Device device_ = torch::kCPU;
+  std::unique_ptr<ComputeStream> stream_;  // for all that follows
   BatchPlace place_;
   TrainTest data_;
   std::shared_ptr<Model> model_;
@@ -68,6 +81,10 @@ class RankTrainer {
   int decisions_ = 0;  // of the engine on its plan, seen so far
   bool is_searched_ = false;
   std::unique_ptr<TunedEngine> engine_;
+  std::unique_ptr<CapturedStep> captured_;
+  bool is_capture_told_ = false;
+  std::unique_ptr<ResidentData> resident_;  // null: batches come from the loader
+  std::vector<Batch> inputs_;               // where a GPU's steps find them then
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Checkpoint> resumed_;  // while setting up
   nlohmann::json config_;

@@ -24,6 +24,10 @@ constexpr int64_t kStepsBeforeTrace = 2;
 }  // namespace
 
 void RankTrainer::follow_plan() {
+  if (!is_capture_told_ && !captured_->remark().empty()) {
+    console_.line("note: " + captured_->remark());
+    is_capture_told_ = true;
+  }
   const StrategySearch* const search = engine_->search();
   if (decisions_ > 0 && search == nullptr && is_searched_) {
     console_.line(fmt::format(
