@@ -14,8 +14,10 @@
 #include "base/malloc_tuning.h"
 #include "base/torch_compat.h"
 #include "comm/shm/shm.h"
+#include "kernel_time.h"
 #include "model/example_batch.h"
 #include "model/model.h"
+#include "tutti/captured_step.h"
 #include "tutti/tuned_engine.h"
 
 namespace tutti {
@@ -31,6 +33,8 @@ struct Arguments {
   std::string optimizer = "sgd";
   std::string device = "cuda";
   bool contiguous = false;
+  bool no_graph = false;
+  bool kernel_time = false;
   int warmup = 10;
   int blocks = 5;
   int steps = 20;
@@ -48,6 +52,9 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--optimizer", arguments.optimizer, "sgd (with momentum) or adam");
   program.add_option("--device", arguments.device, "cpu or cuda");
   program.add_flag("--contiguous", arguments.contiguous, "images and weights not channels-last, whatever is preferred");
+  program.add_flag("--no-graph", arguments.no_graph,
+                   "queue every kernel by itself instead of repeating a recorded step");
+  program.add_flag("--kernel-time", arguments.kernel_time, "also the time for which the GPU was busy in a step");
   program.add_option("--warmup", arguments.warmup, "steps before the first block");
   program.add_option("--blocks", arguments.blocks);
   program.add_option("--steps", arguments.steps, "of a block");
@@ -56,6 +63,7 @@ void add_options(CLI::App& program, Arguments& arguments) {
 nlohmann::json measure(Arguments& arguments) {
   torch::manual_seed(1);
   const torch::Device device(arguments.device);
+  const ComputeStream stream(device);
   const bool is_bf16 = arguments.precision == "bf16";
   allow_tf32(arguments.precision != "fp32");
   at::globalContext().setBenchmarkCuDNN(true);
@@ -84,17 +92,20 @@ nlohmann::json measure(Arguments& arguments) {
   options.optimizer.name = arguments.optimizer;
   if (arguments.optimizer == "sgd") options.optimizer.momentum = 0.9;
   TunedEngine engine(*model, *comm, options);
+  CapturedStep captured(engine.engine(), !arguments.no_graph);
+  constexpr double kLearningRate = 1e-4;
   torch::Tensor loss;
-  const auto run_steps = [&](int count) {
-    for (int i = 0; i < count; ++i) {
-      engine.begin_step();
-      {
-        const Bf16Autocast autocast(is_bf16);
-        loss = model->loss(batch);
-      }
-      engine.backward(loss, 1.0);
-      engine.finish_step(1e-4);
+  const auto run_step = [&] {
+    engine.begin_step();
+    {
+      const Bf16Autocast autocast(is_bf16);
+      loss = model->loss(batch);
     }
+    engine.backward(loss, 1.0);
+    return engine.finish_step(kLearningRate);
+  };
+  const auto run_steps = [&](int count) {
+    for (int i = 0; i < count; ++i) captured.run(kLearningRate, run_step);
     if (device.is_cuda()) torch::cuda::synchronize();
   };
   run_steps(arguments.warmup);
@@ -104,7 +115,13 @@ nlohmann::json measure(Arguments& arguments) {
     run_steps(arguments.steps);
     rates.push_back(static_cast<double>(arguments.batch * arguments.steps) / seconds_since(start));
   }
-  return {{"samples_per_s", rates}, {"last_loss", loss.item<double>()}};
+  nlohmann::json result = {{"samples_per_s", rates},
+                           {"last_loss", loss.item<double>()},
+                           {"graph", captured.is_recorded()},
+                           {"remark", captured.remark()}};
+  if (arguments.kernel_time && device.is_cuda())
+    result["kernel_s"] = kernel_time([&] { run_steps(arguments.steps); }) / arguments.steps;
+  return result;
 }
 
 }  // namespace
