@@ -53,6 +53,8 @@ class CapturedStep {
   /// recorded one is repeated.
   StepTimes run(double learning_rate, const std::function<StepTimes()>& step);
 
+  /// Whether run() would call `step` for its work, and not only to record it.
+  bool is_next_eager() const;
   bool is_recorded() const { return graph_ != nullptr; }
   /// Why steps are not recorded on this GPU ("" when they are or will be): for a person.
   const std::string& remark() const { return remark_; }

@@ -32,14 +32,18 @@ CapturedStep::CapturedStep(Engine& engine, bool enabled)
 
 CapturedStep::~CapturedStep() = default;
 
+bool CapturedStep::is_next_eager() const {
+  if (!enabled_ || !remark_.empty() || engine_.is_next_step_watched()) return true;
+  return engine_.plans_adopted_ != plan_ || (!graph_ && eager_steps_ < kEagerSteps);
+}
+
 StepTimes CapturedStep::run(double learning_rate, const std::function<StepTimes()>& step) {
-  if (!enabled_ || !remark_.empty()) return step();
-  if (engine_.plans_adopted_ != plan_) {  // parameters have moved
-    graph_.reset();
-    plan_ = engine_.plans_adopted_;
-    eager_steps_ = 0;
-  }
-  if (engine_.is_next_step_watched() || (!graph_ && eager_steps_ < kEagerSteps)) {
+  if (is_next_eager()) {
+    if (engine_.plans_adopted_ != plan_) {  // parameters have moved
+      graph_.reset();
+      plan_ = engine_.plans_adopted_;
+      eager_steps_ = 0;
+    }
     ++eager_steps_;
     return step();
   }

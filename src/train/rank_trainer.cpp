@@ -8,7 +8,7 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
-#include <numeric>
+#include <utility>
 
 #include "base/files.h"
 #include "base/torch_compat.h"
@@ -222,6 +222,7 @@ void RankTrainer::train_epoch() {
   double epoch_loss = 0;
   Loader loader(data_.train, std::move(batches),
                 {options_.workers, options_.prefetch, device_.is_cuda(), progress_.epoch});
+  DeviceFeed feed(loader, place_);
   const auto start = Clock::now();
   auto step_start = start;
   double set_aside_s = 0;  // spent on checkpoints, not on training
@@ -231,7 +232,7 @@ void RankTrainer::train_epoch() {
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t global_size = sampler_->global_size(step);
     const int64_t my_size = step_sizes[static_cast<std::size_t>(step)];
-    train_step(my_size, global_size, loader);
+    train_step(my_size, global_size, feed);
     my_samples += my_size;
     epoch_samples += global_size;
     log_samples_ += global_size;
@@ -284,15 +285,15 @@ void RankTrainer::seed_step() {
   generator.set_current_seed(seed);
 }
 
-Batch RankTrainer::next_batch(Loader& loader) {
+Batch RankTrainer::next_batch(DeviceFeed& feed) {
   const TraceSpan span(recording(), TraceKind::data_wait);
-  return to_device(loader.next(), place_);
+  return feed.next();
 }
 
-void RankTrainer::fill_inputs(Loader& loader) {
+void RankTrainer::fill_inputs(DeviceFeed& feed) {
   inputs_.resize(static_cast<std::size_t>(options_.accumulate));
   for (Batch& to : inputs_) {
-    const Batch from = next_batch(loader);
+    const Batch from = next_batch(feed);
     if (to.size == 0) {
       to = from;
       continue;
@@ -302,20 +303,26 @@ void RankTrainer::fill_inputs(Loader& loader) {
   }
 }
 
-void RankTrainer::train_step(int64_t samples, int64_t global_size, Loader& loader) {
+void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& feed) {
   seed_step();
   const double rate = learning_rate();
   // Those of one size on all ranks are recorded on a GPU: from memory that stays the same.
   const bool is_whole =
       device_.is_cuda() && samples == options_.batch * options_.accumulate && global_size == samples * comm_.size();
-  if (is_whole && !resident_) fill_inputs(loader);
+  // An eager step takes its data in its own time, which is measured; the host of a repeated one has nothing else to do.
+  bool wants_inputs = is_whole && !resident_;
+  const auto fill = [&] {
+    if (std::exchange(wants_inputs, false)) fill_inputs(feed);
+  };
+  if (!captured_->is_next_eager()) fill();
   const auto run_step = [&] {
     engine_->begin_step();
+    fill();
     for (int64_t first = 0; first < samples; first += options_.batch) {
       const int64_t size = std::min(options_.batch, samples - first);
       const Batch batch = resident_  ? resident_->gather(first, size)
                           : is_whole ? inputs_[static_cast<std::size_t>(first / options_.batch)]
-                                     : next_batch(loader);
+                                     : next_batch(feed);
       torch::Tensor loss;
       {
         const Bf16Autocast autocast(options_.precision == "bf16");
@@ -328,14 +335,18 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, Loader& loade
     return engine_->finish_step(rate);
   };
   const StepTimes times = is_whole ? captured_->run(rate, run_step) : run_step();
+  if (!captured_->is_next_eager()) feed.fetch_ahead();
   epoch_times_.comm_s += times.comm_busy_s;
   epoch_times_.comm_exposed_s += times.comm_exposed_s;
 }
 
 void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
+  const bool is_logged = progress_.step % options_.log_every == 0;
+  if (!is_logged && !console_.is_progress_due()) return;
+  if (device_.is_cuda() && is_logged) torch::cuda::synchronize();  // the host may be many steps ahead
   const double seconds = seconds_since(log_time_);
   const double rate = static_cast<double>(log_samples_) / std::max(seconds, 1e-9);
-  if (progress_.step % options_.log_every == 0) {
+  if (is_logged) {
     console_.line(fmt::format("step {}: {:.1f} data/s", progress_.step, rate));
     records_.add("progress",
                  {{"step", progress_.step}, {"epoch", progress_.epoch}, {"data_per_s", rate}, {"lr", learning_rate()}});
@@ -343,7 +354,6 @@ void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
     log_samples_ = 0;
     return;
   }
-  if (!console_.is_progress_due()) return;
   const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds /
                         static_cast<double>(std::max<int64_t>(1, progress_.step % options_.log_every));
   console_.progress(fmt::format("epoch {}  step {}/{}  {:.0f} data/s  {} left", progress_.epoch + 1, step_in_epoch,

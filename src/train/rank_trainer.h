@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "train/checkpoint.h"
 #include "train/console.h"
+#include "train/device_feed.h"
 #include "train/evaluation.h"
 #include "train/options.h"
 #include "train/rank_times.h"
@@ -44,11 +45,11 @@ class RankTrainer {
   void train_epoch();
   /// Numbers drawn in the step follow from the run's seed, the step and the rank.
   void seed_step();
-  Batch next_batch(Loader& loader);
+  Batch next_batch(DeviceFeed& feed);
   /// Writes the next micro-batches into inputs_.
-  void fill_inputs(Loader& loader);
+  void fill_inputs(DeviceFeed& feed);
   /// `samples` of this rank, out of `global_size` of all.
-  void train_step(int64_t samples, int64_t global_size, Loader& loader);
+  void train_step(int64_t samples, int64_t global_size, DeviceFeed& feed);
   /// Steps run as they will run from now on, unless they take long to get there.
   bool is_step_settled() const;
   void log_step(int64_t step_in_epoch, int64_t steps_in_epoch);
