@@ -28,6 +28,23 @@ using nlohmann::json;
 // steps.
 constexpr int64_t kClockSteps = 10;
 
+/// While this is alive, cuDNN's first choice of a kernel is taken. A search takes seconds for a network, and pays only
+/// for shapes that come again and again.
+class NoKernelSearch {
+ public:
+  explicit NoKernelSearch(bool on) : on_(on), before_(at::globalContext().benchmarkCuDNN()) {
+    if (on_) at::globalContext().setBenchmarkCuDNN(false);
+  }
+  ~NoKernelSearch() {
+    if (on_) at::globalContext().setBenchmarkCuDNN(before_);
+  }
+  NoKernelSearch(const NoKernelSearch&) = delete;
+  NoKernelSearch& operator=(const NoKernelSearch&) = delete;
+
+ private:
+  bool on_, before_;
+};
+
 /// All randomness of a step comes from here, so a resumed run continues with the same numbers.
 uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
   uint64_t x =
@@ -309,6 +326,7 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& f
   // Those of one size on all ranks are recorded on a GPU: from memory that stays the same.
   const bool is_whole =
       device_.is_cuda() && samples == options_.batch * options_.accumulate && global_size == samples * comm_.size();
+  const NoKernelSearch guard(!is_whole);
   // An eager step takes its data in its own time, which is measured; the host of a repeated one has nothing else to do.
   bool wants_inputs = is_whole && !resident_;
   const auto fill = [&] {
@@ -398,6 +416,7 @@ void RankTrainer::test() {
   const TraceSpan span(recording(), TraceKind::evaluation);
   engine_->settle();
   const auto start = Clock::now();
+  const NoKernelSearch guard(true);
   last_test_ = evaluate(
       *model_, data_.test, comm_,
       {options_.eval_batch, options_.workers, options_.prefetch, place_, options_.precision == "bf16"},
