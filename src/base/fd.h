@@ -25,12 +25,16 @@ class Fd {
 };
 
 struct Pipe {
-  Fd read_end;  // does not block
+  Fd read_end;
   Fd write_end;
 };
 
 /// Neither end survives exec.
 Pipe make_pipe();
+/// For a loop around poll(): its read end does not block.
+Pipe make_polled_pipe();
 void do_not_block(int fd);
+/// /dev/null, to read and to write. Does not survive exec.
+Fd open_null();
 
 }  // namespace tutti

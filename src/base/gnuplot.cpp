@@ -1,24 +1,11 @@
 #include "base/gnuplot.h"
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <sstream>
 
+#include "base/process.h"
 #include "tutti/error.h"
 
 namespace tutti {
-namespace {
-
-bool has_gnuplot() {
-  std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (::access((folder + "/gnuplot").c_str(), X_OK) == 0) return true;
-  return false;
-}
-
-}  // namespace
 
 std::string gnuplot_quoted(const std::string& text) {
   std::string result = "'";
@@ -27,7 +14,7 @@ std::string gnuplot_quoted(const std::string& text) {
 }
 
 bool draw_with_gnuplot(const std::string& program) {
-  if (!has_gnuplot()) return false;
+  if (!is_in_path("gnuplot")) return false;
   FILE* const pipe = ::popen("gnuplot", "w");
   if (pipe == nullptr) throw Error("cannot start gnuplot");
   const bool is_written = std::fwrite(program.data(), 1, program.size(), pipe) == program.size();

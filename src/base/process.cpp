@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/fd.h"
 #include "base/files.h"
 #include "tutti/error.h"
 
@@ -20,22 +22,18 @@ namespace tutti {
 namespace {
 
 /// Reads both until both end: a program that fills one pipe must not wait for us at the other.
-void read_both(std::array<int, 2> fds, std::array<std::string*, 2> texts) {
-  int open = 2;
-  while (open > 0) {
-    std::array<pollfd, 2> polled = {{{fds[0], POLLIN, 0}, {fds[1], POLLIN, 0}}};
+void read_both(std::array<Fd, 2> fds, std::array<std::string*, 2> texts) {
+  while (fds[0] || fds[1]) {
+    std::array<pollfd, 2> polled = {{{fds[0].get(), POLLIN, 0}, {fds[1].get(), POLLIN, 0}}};
     if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
     for (std::size_t i = 0; i < fds.size(); ++i) {
-      if (fds[i] < 0 || polled[i].revents == 0) continue;
+      if (!fds[i] || polled[i].revents == 0) continue;
       std::array<char, 4096> buffer;
-      const ssize_t got = ::read(fds[i], buffer.data(), buffer.size());
-      if (got > 0) {
+      const ssize_t got = ::read(fds[i].get(), buffer.data(), buffer.size());
+      if (got > 0)
         texts[i]->append(buffer.data(), static_cast<std::size_t>(got));
-      } else if (got == 0 || errno != EINTR) {
-        ::close(fds[i]);
-        fds[i] = -1;
-        --open;
-      }
+      else if (got == 0 || errno != EINTR)
+        fds[i].close();
     }
   }
 }
@@ -43,6 +41,55 @@ void read_both(std::array<int, 2> fds, std::array<std::string*, 2> texts) {
 std::string trimmed(const std::string& text) {
   const std::size_t end = text.find_last_not_of(" \n");
   return end == std::string::npos ? "" : text.substr(0, end + 1);
+}
+
+/// Where in these folders ("a:b:c") a program is, or "".
+std::string find_in(const std::string& list, const std::string& name) {
+  std::istringstream folders(list);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty()) continue;
+    folder.append("/").append(name);
+    if (::access(folder.c_str(), X_OK) == 0) return folder;
+  }
+  return "";
+}
+
+std::string path_variable() {
+  const char* const path = std::getenv("PATH");
+  return path == nullptr ? "" : path;
+}
+
+/// In the child, up to exec: only calls that are safe there when the parent has threads.
+[[noreturn]] void become_child(const ChildStart& start, char* const* words, char* const* environment, pid_t parent) {
+  if (start.leads_group) ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, start.death_signal);
+  if (::getppid() != parent) ::_exit(1);  // it died before it could be told to tell us
+  if (start.stdin_fd >= 0) ::dup2(start.stdin_fd, STDIN_FILENO);
+  if (start.stdout_fd >= 0) ::dup2(start.stdout_fd, STDOUT_FILENO);
+  if (start.stderr_fd >= 0) ::dup2(start.stderr_fd, STDERR_FILENO);
+  if (start.kept_fd >= 0) ::fcntl(start.kept_fd, F_SETFD, 0);
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction now = {};
+    ::sigaction(number, nullptr, &now);
+    if (number != SIGHUP || now.sa_handler != SIG_IGN) ::sigaction(number, &standard, nullptr);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  ::execvpe(words[0], words, environment);
+  const int reason = errno;
+  if (start.failure_fd >= 0) {
+    [[maybe_unused]] const ssize_t put = ::write(start.failure_fd, &reason, sizeof reason);
+  } else {
+    // strerror() promises nothing here. It has no work to do in the locale of this program, which is always C.
+    const char* const why = std::strerror(reason);
+    for (const char* part : {"cannot execute ", const_cast<const char*>(words[0]), ": ", why, "\n"}) {
+      [[maybe_unused]] const ssize_t put = ::write(STDERR_FILENO, part, std::strlen(part));
+    }
+  }
+  ::_exit(kCannotExecute);
 }
 
 }  // namespace
@@ -57,48 +104,58 @@ std::vector<char*> exec_arguments(const std::vector<std::string>& words) {
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return ::access(name.c_str(), X_OK) == 0 ? name : "";
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/sbin:/sbin:/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (folder.empty()) continue;
-    folder.append("/").append(name);
-    if (::access(folder.c_str(), X_OK) == 0) return folder;
-  }
-  return "";
+  return find_in(path_variable() + ":/usr/sbin:/sbin:/usr/bin:/bin", name);
 }
+
+bool is_in_path(const std::string& name) { return !find_in(path_variable(), name).empty(); }
+
+pid_t start_child(const ChildStart& start) {
+  const std::vector<char*> words = exec_arguments(start.words);
+  const std::vector<char*> environment = start.environment ? exec_arguments(*start.environment) : std::vector<char*>();
+  const pid_t parent = ::getpid();
+  // No signal between fork and exec: our handlers in the child would write to our pipes.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t child = ::fork();
+  if (child == 0) become_child(start, words.data(), start.environment ? environment.data() : environ, parent);
+  const int reason = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0)
+    throw Error("no process for `{}`: {} (a limit on processes or memory; see ulimit -u)", start.words[0],
+                std::strerror(reason));
+  if (start.leads_group) ::setpgid(child, child);  // whoever is first
+  return child;
+}
+
+int wait_for_child(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return status;
+}
+
+int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 ToolResult run_tool(const std::vector<std::string>& words) {
   const std::string program = find_program(words.at(0));
   if (program.empty()) throw Error("the program `{}` is not there", words[0]);
-  std::array<int, 2> out;
-  std::array<int, 2> err;
-  if (::pipe2(out.data(), O_CLOEXEC) != 0) throw Error("cannot create a pipe: {}", std::strerror(errno));
-  if (::pipe2(err.data(), O_CLOEXEC) != 0) {
-    const int reason = errno;
-    ::close(out[0]);
-    ::close(out[1]);
-    throw Error("cannot create a pipe: {}", std::strerror(reason));
-  }
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out.write_end.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err.write_end.get(), STDERR_FILENO);
   pid_t child = 0;
   const int problem = ::posix_spawn(&child, program.c_str(), &actions, nullptr, exec_arguments(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  ::close(out[1]);
-  ::close(err[1]);
+  if (problem != 0) throw Error("cannot start `{}`: {}", words[0], std::strerror(problem));
+  out.write_end.close();
+  err.write_end.close();
   ToolResult result;
-  if (problem != 0) {
-    ::close(out[0]);
-    ::close(err[0]);
-    throw Error("cannot start `{}`: {}", words[0], std::strerror(problem));
-  }
-  read_both({out[0], err[0]}, {&result.output, &result.errors});
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  read_both({std::move(out.read_end), std::move(err.read_end)}, {&result.output, &result.errors});
+  result.exit_code = exit_code_of(wait_for_child(child));
   return result;
 }
 

@@ -1,18 +1,11 @@
 #include "data/download.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "base/files.h"
+#include "base/process.h"
 #include "base/sha256.h"
 #include "tutti/error.h"
-
-extern char** environ;
 
 namespace tutti {
 namespace {
@@ -25,20 +18,12 @@ constexpr int kBadResume = 36;
 
 /// Runs curl to its end; what it says goes to our stderr. Returns its exit code.
 int run_curl(std::vector<std::string> arguments) {
+  if (!is_in_path("curl")) throw Error("the program curl is not there; on Debian: apt-get install curl");
   arguments.insert(arguments.begin(), {"curl", "--fail", "--location", "--silent", "--show-error", "--retry", "3",
                                        "--connect-timeout", "20"});
-  std::vector<char*> pointers;
-  pointers.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  pid_t child = 0;
-  const int problem = posix_spawnp(&child, "curl", nullptr, nullptr, pointers.data(), environ);
-  if (problem != 0)
-    throw Error("cannot run the program curl ({}); on Debian: apt-get install curl", std::strerror(problem));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ChildStart curl;
+  curl.words = std::move(arguments);
+  return exit_code_of(wait_for_child(start_child(curl)));
 }
 
 bool is_right(const fs::path& path, const std::string& sha256) {

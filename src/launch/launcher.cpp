@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,10 +17,11 @@
 
 #include "base/exit_note.h"
 #include "base/fd.h"
+#include "base/process.h"
+#include "base/signals.h"
 #include "launch/orphans.h"
 #include "launch/rank_environment.h"
 #include "launch/rank_output.h"
-#include "launch/signal_notes.h"
 #include "tutti/error.h"
 
 // One thread and one poll() loop. Everything that happens arrives through a descriptor: signals (SIGCHLD among them)
@@ -34,9 +34,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// timeout(1) and others signal the process and then its group: a SIGINT this soon after another is the same one.
-constexpr std::chrono::milliseconds kSameInterrupt{200};
-constexpr int kCannotExecute = 127;
 // What a launcher leaves behind, among it the ssh of a node that cannot be reached, may take so long to end by itself.
 constexpr std::chrono::milliseconds kOrphanGrace{1000};
 
@@ -47,21 +44,11 @@ void ensure_standard_descriptors() {
   }
 }
 
-/// Strings as exec wants them.
-class StringArray {
- public:
-  explicit StringArray(std::vector<std::string> strings) : strings_(std::move(strings)) {
-    for (std::string& text : strings_) pointers_.push_back(text.data());
-    pointers_.push_back(nullptr);
-  }
-  StringArray(const StringArray&) = delete;
-  StringArray& operator=(const StringArray&) = delete;
-  char* const* get() const { return pointers_.data(); }
-
- private:
-  std::vector<std::string> strings_;
-  std::vector<char*> pointers_;
-};
+struct sigaction ignoring() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_IGN;
+  return action;
+}
 
 struct Rank {
   pid_t pid = 0;
@@ -74,7 +61,7 @@ class Launch {
       : options_(options),
         out_(STDOUT_FILENO),
         err_(STDERR_FILENO),
-        exec_failures_(make_pipe()),
+        exec_failures_(make_polled_pipe()),
         ranks_(static_cast<std::size_t>(options.ranks)) {
     if (options.is_launcher) orphans_.emplace();
   }
@@ -84,8 +71,8 @@ class Launch {
   /// Leaves no rank behind, whatever happened.
   ~Launch() {
     send_to_all(SIGKILL);
-    for (Rank& rank : ranks_) {
-      while (rank.is_running && ::waitpid(rank.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+    for (const Rank& rank : ranks_) {
+      if (rank.is_running) wait_for_child(rank.pid);
     }
     if (orphans_) Orphans::end_all(std::chrono::milliseconds(0));
   }
@@ -108,11 +95,9 @@ class Launch {
 
   void start_all() {
     const std::string job = make_job_name();
-    const StringArray arguments(options_.command);
     for (int rank = 0; rank < options_.ranks; ++rank) {
       try {
-        start(rank, arguments,
-              StringArray(options_.is_launcher ? own_environment() : rank_environment(options_, rank, job)));
+        start(rank, options_.is_launcher ? own_environment() : rank_environment(options_, rank, job));
       } catch (const Error& error) {
         throw Error("cannot start rank {} of {}: {}", rank, options_.ranks, error.what());
       }
@@ -120,38 +105,25 @@ class Launch {
     exec_failures_.write_end.close();
   }
 
-  void start(int rank, const StringArray& arguments, const StringArray& environment) {
+  void start(int rank, std::vector<std::string> environment) {
     Pipe out;
     Pipe err;
     Fd nothing;
-    if (rank > 0) out = make_pipe();
+    if (rank > 0) out = make_polled_pipe();
     if (rank > 0 || options_.is_launcher) {
-      err = make_pipe();
-      nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      if (!nothing) throw Error("cannot open /dev/null: {}", std::strerror(errno));
+      err = make_polled_pipe();
+      nothing = open_null();
     }
-    const pid_t parent = ::getpid();
-
-    // No signal between fork and exec: our handlers in the child would write to our pipe.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      // Only calls that are safe in the child of a process with threads, up to exec.
-      if (nothing) ::dup2(nothing.get(), STDIN_FILENO);
-      if (out.write_end) ::dup2(out.write_end.get(), STDOUT_FILENO);
-      if (err.write_end) ::dup2(err.write_end.get(), STDERR_FILENO);
-      // A signal to our whole group must not end the ranks of a launcher before they have been told to save.
-      if (options_.is_launcher) ::setpgid(0, 0);
-      become(parent, arguments, environment);
-    }
-    const int reason = errno;
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (child < 0) throw Error("{} (a limit on processes or memory; see ulimit -u)", std::strerror(reason));
-
-    ranks_[static_cast<std::size_t>(rank)] = {child, true};
+    ChildStart child;
+    child.words = options_.command;
+    child.environment = std::move(environment);
+    child.stdin_fd = nothing.get();
+    child.stdout_fd = out.write_end.get();
+    child.stderr_fd = err.write_end.get();
+    // A signal to our whole group must not end the ranks of a launcher before they have been told to save.
+    child.leads_group = options_.is_launcher;
+    child.failure_fd = exec_failures_.write_end.get();
+    ranks_[static_cast<std::size_t>(rank)] = {start_child(child), true};
     if (options_.is_launcher) {
       streams_.emplace_back(std::move(err.read_end), "", err_, [this](std::string_view line) { return note_in(line); });
     } else if (rank > 0) {
@@ -159,23 +131,6 @@ class Launch {
       streams_.emplace_back(std::move(out.read_end), prefix, out_);
       streams_.emplace_back(std::move(err.read_end), prefix, err_);
     }
-  }
-
-  [[noreturn]] void become(pid_t parent, const StringArray& arguments, const StringArray& environment) const {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);  // it died before it could be told to tell us
-    struct sigaction standard = {};
-    standard.sa_handler = SIG_DFL;
-    for (int number = 1; number < NSIG; ++number) {
-      if (number != SIGHUP || !notes_.ignores_hangup()) ::sigaction(number, &standard, nullptr);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-    ::execvpe(arguments.get()[0], arguments.get(), environment.get());
-    const int reason = errno;
-    [[maybe_unused]] const ssize_t put = ::write(exec_failures_.write_end.get(), &reason, sizeof reason);
-    ::_exit(kCannotExecute);
   }
 
   int running() const {
@@ -341,7 +296,9 @@ class Launch {
   }
 
   const LaunchOptions& options_;
-  SignalNotes notes_;
+  // Without SA_RESTART: a write that blocks gives way to the loop.
+  SignalNotes notes_{{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}, 0};
+  SignalActions ignored_{{SIGPIPE}, ignoring()};  // writes tell
   Sink out_;
   Sink err_;
   Pipe exec_failures_;

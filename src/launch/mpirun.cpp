@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/exit_note.h"
+#include "base/process.h"
 #include "base/terminal.h"
 #include "comm/mpi/mpi.h"
 #include "tutti/error.h"
@@ -16,13 +17,6 @@ namespace {
 
 /// What a person has set stays.
 void set_unless_set(const char* name, const char* value) { ::setenv(name, value, 0); }
-
-bool is_in_path(const char* program) {
-  std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  return false;
-}
 
 }  // namespace
 

@@ -4,41 +4,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "base/clock.h"
+#include "base/proc_files.h"
 
 namespace tutti {
 namespace {
 
-struct Child {
-  pid_t pid;
-  pid_t group;
-};
-
-std::vector<Child> children() {
-  std::vector<Child> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    if (std::isdigit(static_cast<unsigned char>(name[0])) == 0) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string text;
-    if (!std::getline(file, text)) continue;                      // it has ended meanwhile
-    std::istringstream fields(text.substr(text.rfind(')') + 1));  // a name may have spaces and brackets
-    char state = 0;
-    pid_t parent = 0, group = 0;
-    fields >> state >> parent >> group;
-    if (parent == ::getpid()) found.push_back({std::stoi(name), group});
+/// SIGKILL to all our children, each with the process group it leads.
+void kill_children() {
+  for (const pid_t pid : all_pids()) {
+    const auto stat = process_stat(pid);
+    if (stat && stat->parent == ::getpid()) ::kill(stat->group == pid ? -pid : pid, SIGKILL);
   }
-  return found;
 }
 
 }  // namespace
@@ -53,9 +33,7 @@ void Orphans::end_all(std::chrono::milliseconds grace) {
     const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
     if (ended > 0) continue;
     if (ended < 0) return;
-    if (Clock::now() - start >= grace) {
-      for (const Child& child : children()) ::kill(child.group == child.pid ? -child.pid : child.pid, SIGKILL);
-    }
+    if (Clock::now() - start >= grace) kill_children();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }

@@ -4,12 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <filesystem>
 
 #include "base/files.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "netbox/holder.h"
 #include "netbox/mpi_files.h"
 #include "netbox/node_links.h"
@@ -25,30 +24,9 @@ constexpr std::size_t kMostNodes = 200;  // addresses are 10.77.0.1 and followin
 constexpr const char* kHostFolders = "/etc/netns";
 constexpr const char* kNamespaces = "/run/netns";
 
-volatile sig_atomic_t g_interrupted = 0;
-
-/// While it lives, signals that would end us are noted only, so that we can remove what is half built.
-class NotedSignals {
- public:
-  NotedSignals() {
-    g_interrupted = 0;
-    struct sigaction note = {};
-    note.sa_handler = [](int) { g_interrupted = 1; };
-    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &note, &old_[i]);
-  }
-  ~NotedSignals() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_[i], nullptr);
-  }
-  NotedSignals(const NotedSignals&) = delete;
-  NotedSignals& operator=(const NotedSignals&) = delete;
-  static void check() {
-    if (g_interrupted != 0) throw Error("interrupted");
-  }
-
- private:
-  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> old_;
-};
+void stop_if_told(StopSignals& signals) {
+  if (signals.first() != 0) throw Error("interrupted");
+}
 
 std::vector<std::string> entries_of(const char* folder, const std::string& cluster) {
   std::vector<std::string> names;
@@ -99,13 +77,13 @@ std::string hosts_text(const Box& cluster) {
   return text;
 }
 
-void build(Box& cluster) {
+void build(Box& cluster, StopSignals& signals) {
   make_folders(state_folder(cluster.name));
   must_run({"ip", "netns", "add", cluster.switch_namespace()});
   make_bridge(cluster);
   const std::string hosts = hosts_text(cluster);
   for (BoxNode& node : cluster.nodes) {
-    NotedSignals::check();
+    stop_if_told(signals);
     must_run({"ip", "netns", "add", node.net_namespace});
     const fs::path folder = fs::path(kHostFolders) / node.net_namespace;
     make_folders(folder);
@@ -115,7 +93,7 @@ void build(Box& cluster) {
     node.holder = start_holder(node);
   }
   write_mpi_files(cluster);
-  NotedSignals::check();
+  stop_if_told(signals);
   save(cluster);  // last: a cluster without it is a leftover
 }
 
@@ -165,13 +143,13 @@ UpResult up(const UpOptions& options) {
     result.had_leftovers = !is_up;
     remove(options.name, remains);
   }
-  const NotedSignals signals;
+  StopSignals signals;  // only noted, so that we can remove what is half built
   try {
-    build(result.cluster);
+    build(result.cluster, signals);
   } catch (const Error& error) {
     remove(options.name, find_remains(options.name));
     throw Error("cannot bring up cluster '{}': {}. What was built of it is removed again.", options.name,
-                g_interrupted != 0 ? "interrupted" : error.what());
+                signals.first() != 0 ? "interrupted" : error.what());
   }
   return result;
 }

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +14,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/process.h"
 #include "netbox/processes.h"
 #include "tutti/error.h"
@@ -91,23 +91,21 @@ void let_go_of_descriptors(int report) {
 pid_t start_holder(const BoxNode& node) {
   const std::string sleep = find_program("sleep");
   if (sleep.empty()) throw Error("the program `sleep` is not there; install coreutils");
-  std::array<int, 2> report;
-  if (::pipe2(report.data(), O_CLOEXEC) != 0) throw Error("cannot create a pipe: {}", std::strerror(errno));
+  Pipe report = make_pipe();
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) hold(node, sleep, parent, report[1]);
-  ::close(report[1]);
+  if (child == 0) hold(node, sleep, parent, report.write_end.get());
+  report.write_end.close();
   std::string problem = child < 0 ? std::strerror(errno) : "";
   std::array<char, 512> buffer;
   while (child > 0) {  // until exec has closed the other end
-    const ssize_t got = ::read(report[0], buffer.data(), buffer.size());
+    const ssize_t got = ::read(report.read_end.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     problem.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  ::close(report[0]);
   if (problem.empty() && has_holder({node.name, node.net_namespace, "", "", 1, child, 0})) return child;
-  if (child > 0) ::waitpid(child, nullptr, 0);
+  if (child > 0) wait_for_child(child);
   throw Error("cannot start the process that holds node {}: {}", node.name,
               problem.empty() ? "it ended at once" : problem);
 }

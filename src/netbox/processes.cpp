@@ -1,6 +1,5 @@
 #include "netbox/processes.h"
 
-#include <dirent.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,15 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <memory>
 #include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/proc_files.h"
 #include "tutti/error.h"
 
 namespace tutti::netbox {
@@ -35,27 +32,6 @@ std::optional<NamespaceId> namespace_id(const std::string& path) {
 
 std::optional<NamespaceId> id_of_named(const std::string& name) { return namespace_id("/run/netns/" + name); }
 std::optional<NamespaceId> id_of_process(pid_t pid) { return namespace_id(fmt::format("/proc/{}/ns/net", pid)); }
-
-/// 'R', 'S', 'T', …; '?' when it has ended.
-char process_state(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  // PID (NAME) STATE …, where the name may hold anything, parentheses too.
-  const std::size_t end = line.rfind(')');
-  return end == std::string::npos || end + 2 >= line.size() ? '?' : line[end + 2];
-}
-
-std::vector<pid_t> all_pids() {
-  std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
-  if (folder == nullptr) return pids;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const long pid = std::strtol(entry->d_name, nullptr, 10);
-    if (pid > 0) pids.push_back(static_cast<pid_t>(pid));
-  }
-  return pids;
-}
 
 /// Sends the signal to every process that `is_wanted(process, was_sent_before)`, until there is none. Returns how many
 /// different ones there were.
@@ -93,9 +69,9 @@ std::vector<Process> processes_in(const std::string& net_namespace) {
   if (!id) return found;
   for (const pid_t pid : all_pids()) {
     if (pid == ::getpid() || id_of_process(pid) != id) continue;
-    const char state = process_state(pid);
-    if (state == '?' || state == 'Z' || state == 'X') continue;
-    found.push_back({pid, state == 'T' || state == 't', state == 'D'});
+    const auto stat = process_stat(pid);
+    if (!stat || stat->state == 'Z' || stat->state == 'X') continue;
+    found.push_back({pid, stat->state == 'T' || stat->state == 't', stat->state == 'D'});
   }
   return found;
 }

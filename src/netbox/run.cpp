@@ -1,9 +1,7 @@
 #include "netbox/run.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,8 +15,10 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/fd.h"
 #include "base/names.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "netbox/holder.h"
 #include "netbox/mpi_files.h"
 #include "netbox/processes.h"
@@ -29,9 +29,6 @@ namespace {
 
 constexpr std::size_t kMostChildren = 256;
 constexpr int kLookEveryMs = 50;  // for children that have ended while others keep their pipes open
-
-// timeout(1) and others signal the process and then its group: a SIGINT this soon after another is the same one.
-constexpr double kSameInterrupt = 0.2;  // seconds
 
 // For the signal handler, which has no other way to know: the children's process groups, 0 where one has ended.
 std::array<volatile pid_t, kMostChildren> g_groups = {};
@@ -45,7 +42,7 @@ void forward(int number) {
     const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
     if (g_first_interrupt == 0) {
       g_first_interrupt = seconds;
-    } else if (seconds - g_first_interrupt > kSameInterrupt) {
+    } else if (seconds - g_first_interrupt > std::chrono::duration<double>(kSameInterrupt).count()) {
       number = SIGKILL;
     }
   }
@@ -55,9 +52,16 @@ void forward(int number) {
   errno = saved;
 }
 
+struct sigaction forwarding() {
+  struct sigaction action = {};
+  action.sa_handler = forward;
+  action.sa_flags = SA_RESTART;
+  return action;
+}
+
 /// One of a child's two outputs, passed on in whole lines.
 struct Stream {
-  int fd = -1;
+  Fd fd;
   FILE* to = nullptr;
   std::string prefix;
   std::string partial;
@@ -68,7 +72,7 @@ struct Stream {
   }
   void read_some() {
     std::array<char, 1 << 14> buffer;
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (got <= 0) return finish();
     partial.append(buffer.data(), static_cast<std::size_t>(got));
@@ -80,8 +84,7 @@ struct Stream {
   void finish() {
     if (!partial.empty()) print(partial);
     partial.clear();
-    if (fd >= 0) ::close(fd);
-    fd = -1;
+    fd.close();
   }
 };
 
@@ -91,59 +94,31 @@ struct Child {
   bool is_running = false;
 };
 
-[[noreturn]] void become_child(const std::vector<std::string>& words, pid_t parent, int out, int err) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
-  ::setpgid(0, 0);
-  ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(err, STDERR_FILENO);
-  ::execvp(words[0].c_str(), exec_arguments(words).data());
-  ::dprintf(STDERR_FILENO, "cannot execute %s: %s\n", words[0].c_str(), std::strerror(errno));
-  ::_exit(127);
-}
-
 class Group {
  public:
-  Group() {
-    g_first_interrupt = 0;
-    struct sigaction action = {};
-    action.sa_handler = forward;
-    action.sa_flags = SA_RESTART;
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-      ::sigaction(kSignals[i], &action, &old_[i]);
-      // Ignored under nohup, and then it is to stay so.
-      if (kSignals[i] == SIGHUP && old_[i].sa_handler == SIG_IGN) ::sigaction(SIGHUP, &old_[i], nullptr);
-    }
-  }
+  Group() { g_first_interrupt = 0; }
   ~Group() {
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (children_[i].is_running) ::kill(-children_[i].pid, SIGKILL);
       reap(i, 0);
     }
-    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_[i], nullptr);
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
   void start(const std::string& name, const std::vector<std::string>& words) {
-    std::array<int, 2> out;
-    std::array<int, 2> err;
-    if (::pipe2(out.data(), O_CLOEXEC) != 0 || ::pipe2(err.data(), O_CLOEXEC) != 0)
-      throw Error("cannot create a pipe: {}", std::strerror(errno));
-    std::fflush(nullptr);
-    const pid_t parent = ::getpid();
-    const pid_t child = ::fork();
-    if (child == 0) become_child(words, parent, out[1], err[1]);
-    const int reason = errno;
-    ::close(out[1]);
-    ::close(err[1]);
-    for (const auto& [fd, to] : {std::pair(out[0], stdout), std::pair(err[0], stderr)}) {
-      ::fcntl(fd, F_SETFL, O_NONBLOCK);
-      streams_.push_back({fd, to, "[" + name + "] ", ""});
-    }
-    if (child < 0) throw Error("cannot start a process: {}", std::strerror(reason));
-    ::setpgid(child, child);  // here too: a signal may come before the child is as far
+    const Fd nothing = open_null();
+    Pipe out = make_polled_pipe();
+    Pipe err = make_polled_pipe();
+    ChildStart start;
+    start.words = words;
+    start.stdin_fd = nothing.get();
+    start.stdout_fd = out.write_end.get();
+    start.stderr_fd = err.write_end.get();
+    start.leads_group = true;
+    const pid_t child = start_child(start);
+    streams_.push_back({std::move(out.read_end), stdout, "[" + name + "] ", ""});
+    streams_.push_back({std::move(err.read_end), stderr, "[" + name + "] ", ""});
     g_groups[children_.size()] = child;
     children_.push_back({child, 0, true});
   }
@@ -152,17 +127,17 @@ class Group {
   std::vector<int> wait() {
     while (is_any_running()) {
       std::vector<pollfd> polled;
-      for (const Stream& stream : streams_) polled.push_back({stream.fd, POLLIN, 0});
+      for (const Stream& stream : streams_) polled.push_back({stream.fd.get(), POLLIN, 0});
       ::poll(polled.data(), polled.size(), kLookEveryMs);
       for (std::size_t i = 0; i < streams_.size(); ++i) {
-        if (streams_[i].fd >= 0 && polled[i].revents != 0) streams_[i].read_some();
+        if (streams_[i].fd && polled[i].revents != 0) streams_[i].read_some();
       }
       const bool all_silent =
-          std::all_of(streams_.begin(), streams_.end(), [](const Stream& stream) { return stream.fd < 0; });
+          std::all_of(streams_.begin(), streams_.end(), [](const Stream& stream) { return !stream.fd; });
       for (std::size_t i = 0; i < children_.size(); ++i) reap(i, all_silent ? 0 : WNOHANG);
     }
     for (Stream& stream : streams_) {  // what is in the pipes; a process left behind may hold them open
-      if (stream.fd >= 0) stream.read_some();
+      if (stream.fd) stream.read_some();
       stream.finish();
     }
     std::vector<int> statuses;
@@ -183,8 +158,7 @@ class Group {
     g_groups[i] = 0;
   }
 
-  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> old_;
+  SignalActions signals_{{SIGINT, SIGTERM, SIGHUP}, forwarding()};
   std::vector<Child> children_;
   std::vector<Stream> streams_;
 };
@@ -243,7 +217,7 @@ int run_in_all(const std::vector<BoxNode>& nodes, const std::vector<std::string>
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const int status = statuses[i];
     if (status == 0) continue;
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    const int code = exit_code_of(status);
     fmt::print(stderr, "{} failed: {}\n", nodes[i].name,
                WIFEXITED(status) ? fmt::format("exit code {}", code) : ::strsignal(WTERMSIG(status)));
     if (verdict == 0) verdict = code;

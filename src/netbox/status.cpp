@@ -1,10 +1,6 @@
 #include "netbox/status.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -12,6 +8,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/process.h"
 #include "netbox/holder.h"
 #include "netbox/processes.h"
@@ -27,19 +24,15 @@ constexpr const char* kPort = "5299";
 class Server {
  public:
   explicit Server(const BoxNode& node) {
-    const std::vector<std::string> words = inside(node, {"iperf3", "-s", "-1", "-p", kPort});
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    const int problem = ::posix_spawnp(&pid_, "nsenter", &actions, nullptr, exec_arguments(words).data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (problem != 0) throw Error("cannot start iperf3 in {}", node.name);
+    const Fd nothing = open_null();
+    ChildStart server;
+    server.words = inside(node, {"iperf3", "-s", "-1", "-p", kPort});
+    server.stdin_fd = server.stdout_fd = server.stderr_fd = nothing.get();
+    pid_ = start_child(server);
   }
   ~Server() {
     ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    wait_for_child(pid_);
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -6,28 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/signals.h"
+
 namespace tutti::sweep {
-
-/// While it lives, SIGINT, SIGTERM and SIGHUP (unless that was ignored) are noted instead of ending the process.
-/// One at a time in a process.
-class StopSignals {
- public:
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
-  /// The first of them that came, or 0.
-  int first() const;
-  /// How many came.
-  int count() const;
-  /// Returns after so long, or when a signal has come or a child has ended.
-  void wait(int milliseconds) const;
-
- private:
-  std::vector<std::pair<int, struct sigaction>> replaced_;
-  int pipe_[2] = {-1, -1};
-};
 
 struct ChildOptions {
   std::vector<std::string> words;  // the program, looked up in PATH, and its arguments
@@ -48,6 +29,6 @@ struct ChildResult {
 /// process is killed, if the program sees to its own children as `tutti train` does. `tick` is called a few times a
 /// second. It does not know of the launcher that may have started us. Throws Error when it cannot be started. Call it
 /// from the main thread.
-ChildResult run_child(const ChildOptions& options, const StopSignals& signals, const std::function<void()>& tick);
+ChildResult run_child(const ChildOptions& options, StopSignals& signals, const std::function<void()>& tick);
 
 }  // namespace tutti::sweep
