@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/yaml_files.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -14,16 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Recipes by name; those in ./recipes come before those of the source.
-std::map<std::string, fs::path> recipe_files() {
-  std::map<std::string, fs::path> files;
-  for (const char* folder : {"recipes", TUTTI_RECIPES}) {
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      if (entry->path().extension() == ".yaml") files.emplace(entry->path().stem().string(), entry->path());
-    }
-  }
-  return files;
-}
+NamedFiles recipe_files() { return yaml_files({"recipes", TUTTI_RECIPES}); }
 
 Recipe read_recipe(const fs::path& path, const std::vector<std::string>& options) {
   return parse_recipe(read_file(path), path.string(), options);
@@ -34,12 +25,9 @@ Recipe read_recipe(const fs::path& path, const std::vector<std::string>& options
 Recipe find_recipe(const std::string& name, const std::vector<std::string>& options) {
   std::error_code ignored;
   if (fs::is_regular_file(name, ignored)) return read_recipe(name, options);
-  const std::map<std::string, fs::path> files = recipe_files();
+  const NamedFiles files = recipe_files();
   if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second, options);
-  std::vector<std::string> names;
-  names.reserve(files.size());
-  for (const auto& [known, path] : files) names.push_back(known);
-  throw UsageError(unknown_name("recipe", name, names));
+  throw UsageError(unknown_name("recipe", name, names_in(files)));
 }
 
 std::string list_recipes(const std::vector<std::string>& options) {

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/yaml_files.h"
 #include "sim/cluster.h"
 #include "tutti/error.h"
 
@@ -13,15 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Cluster files by name; those in ./clusters come before those of the source.
-std::map<std::string, fs::path> cluster_files() {
-  std::map<std::string, fs::path> files;
-  for (const char* folder : {"clusters", TUTTI_CLUSTERS}) {
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-      if (entry->path().extension() == ".yaml") files.emplace(entry->path().stem().string(), entry->path());
-  }
-  return files;
-}
+NamedFiles cluster_files() { return yaml_files({"clusters", TUTTI_CLUSTERS}); }
 
 /// A ring's link from what an all-reduce of `ranks` costs: start-up and bytes both pass 2 (P - 1) / P times.
 Link link_from(const LinkCost& cost, double ranks) {
@@ -83,10 +75,6 @@ Cluster load_cluster(const std::string& name_or_file) {
   return cluster;
 }
 
-std::vector<std::string> shipped_clusters() {
-  std::vector<std::string> names;
-  for (const auto& entry : cluster_files()) names.push_back(entry.first);
-  return names;
-}
+std::vector<std::string> shipped_clusters() { return names_in(cluster_files()); }
 
 }  // namespace tutti

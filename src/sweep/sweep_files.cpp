@@ -1,10 +1,10 @@
 #include "sweep/sweep_files.h"
 
 #include <filesystem>
-#include <map>
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/yaml_files.h"
 #include "sweep/cells.h"
 #include "tutti/error.h"
 
@@ -14,16 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Sweeps by name; those in ./sweeps come before those of the source.
-std::map<std::string, fs::path> sweep_files() {
-  std::map<std::string, fs::path> files;
-  for (const char* folder : {"sweeps", TUTTI_SWEEPS}) {
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      if (entry->path().extension() == ".yaml") files.emplace(entry->path().stem().string(), entry->path());
-    }
-  }
-  return files;
-}
+NamedFiles sweep_files() { return yaml_files({"sweeps", TUTTI_SWEEPS}); }
 
 Sweep read_sweep(const fs::path& path, bool quick, const std::vector<std::string>& train_options) {
   Sweep sweep = parse_sweep(read_file(path), path.string(), quick, train_options);
@@ -37,18 +28,12 @@ Sweep read_sweep(const fs::path& path, bool quick, const std::vector<std::string
 Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::string>& train_options) {
   std::error_code ignored;
   if (fs::is_regular_file(name, ignored)) return read_sweep(name, quick, train_options);
-  const std::map<std::string, fs::path> files = sweep_files();
+  const NamedFiles files = sweep_files();
   if (const auto found = files.find(name); found != files.end()) return read_sweep(found->second, quick, train_options);
   throw UsageError("{} A file of your own works too.", unknown_name("sweep", name, sweep_names()));
 }
 
-std::vector<std::string> sweep_names() {
-  const std::map<std::string, fs::path> files = sweep_files();
-  std::vector<std::string> names;
-  names.reserve(files.size());
-  for (const auto& [name, path] : files) names.push_back(name);
-  return names;
-}
+std::vector<std::string> sweep_names() { return names_in(sweep_files()); }
 
 std::string list_sweeps(const std::vector<std::string>& train_options) {
   std::string table = fmt::format("{:<22} {:>5} {:>7}  {}\n", "sweep", "cells", "--quick", "what it is");

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/yaml_files.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -179,6 +180,17 @@ TEST(ReadableBytes, ChoosesTheUnitThatKeepsThreeDigits) {
   EXPECT_EQ(readable_bytes(12'345'678), "12.3 MB");
   EXPECT_EQ(readable_bytes(7'000'000'000), "7.0 GB");
   EXPECT_EQ(readable_bytes(5'000'000'000'000'000), "5000.0 TB");  // the largest unit takes the rest
+}
+
+TEST_F(Files, OfYamlAreFoundByNameInTheFirstFolderThatHasThem) {
+  for (const char* name : {"own/b.yaml", "own/c.txt", "shipped/a.yaml", "shipped/b.yaml"}) {
+    make_folders((folder_ / name).parent_path());
+    write_file_atomically(folder_ / name, "");
+  }
+  const NamedFiles files = yaml_files({folder_ / "own", folder_ / "missing", folder_ / "shipped"});
+  EXPECT_EQ(names_in(files), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(files.at("a"), folder_ / "shipped/a.yaml");
+  EXPECT_EQ(files.at("b"), folder_ / "own/b.yaml");
 }
 
 }  // namespace
