@@ -83,9 +83,9 @@ std::string path_variable() {
   if (start.failure_fd >= 0) {
     [[maybe_unused]] const ssize_t put = ::write(start.failure_fd, &reason, sizeof reason);
   } else {
-    const char* const why = ::strerrordesc_np(reason);
-    for (const char* part :
-         {"cannot execute ", const_cast<const char*>(words[0]), ": ", why == nullptr ? "?" : why, "\n"}) {
+    // strerror() promises nothing here. It has no work to do in the locale of this program, which is always C.
+    const char* const why = std::strerror(reason);
+    for (const char* part : {"cannot execute ", const_cast<const char*>(words[0]), ": ", why, "\n"}) {
       [[maybe_unused]] const ssize_t put = ::write(STDERR_FILENO, part, std::strlen(part));
     }
   }

@@ -2,26 +2,25 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/exit_note.h"
 #include "base/fd.h"
+#include "base/line_relay.h"
 #include "base/process.h"
 #include "base/signals.h"
 #include "launch/orphans.h"
 #include "launch/rank_environment.h"
-#include "launch/rank_output.h"
 #include "tutti/error.h"
 
 // One thread and one poll() loop. Everything that happens arrives through a descriptor: signals (SIGCHLD among them)
@@ -31,8 +30,6 @@
 
 namespace tutti {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // What a launcher leaves behind, among it the ssh of a node that cannot be reached, may take so long to end by itself.
 constexpr std::chrono::milliseconds kOrphanGrace{1000};
@@ -58,11 +55,7 @@ struct Rank {
 class Launch {
  public:
   explicit Launch(const LaunchOptions& options)
-      : options_(options),
-        out_(STDOUT_FILENO),
-        err_(STDERR_FILENO),
-        exec_failures_(make_polled_pipe()),
-        ranks_(static_cast<std::size_t>(options.ranks)) {
+      : options_(options), exec_failures_(make_polled_pipe()), ranks_(static_cast<std::size_t>(options.ranks)) {
     if (options.is_launcher) orphans_.emplace();
   }
   Launch(const Launch&) = delete;
@@ -81,9 +74,9 @@ class Launch {
     start_all();
     while (running() > 0) turn(next_deadline());
     if (orphans_) Orphans::end_all(kOrphanGrace);
-    finish_output();
+    relay_.finish();
     const int code = verdict();
-    while ((!out_.is_empty() || !err_.is_empty()) && !gives_up_output_) turn(std::nullopt);
+    while (!relay_.has_passed_on_all() && !gives_up_output_) turn(std::nullopt);
     return code;
   }
 
@@ -125,11 +118,11 @@ class Launch {
     child.failure_fd = exec_failures_.write_end.get();
     ranks_[static_cast<std::size_t>(rank)] = {start_child(child), true};
     if (options_.is_launcher) {
-      streams_.emplace_back(std::move(err.read_end), "", err_, [this](std::string_view line) { return note_in(line); });
+      relay_.to_stderr(std::move(err.read_end), "", [this](std::string_view line) { return note_in(line); });
     } else if (rank > 0) {
       const std::string prefix = fmt::format("[rank {}] ", rank);
-      streams_.emplace_back(std::move(out.read_end), prefix, out_);
-      streams_.emplace_back(std::move(err.read_end), prefix, err_);
+      relay_.to_stdout(std::move(out.read_end), prefix);
+      relay_.to_stderr(std::move(err.read_end), prefix);
     }
   }
 
@@ -146,28 +139,14 @@ class Launch {
 
   /// Waits until something happens, at most until the deadline, and deals with it.
   void turn(std::optional<Clock::time_point> deadline) {
-    std::vector<pollfd> polled = {{notes_.fd(), POLLIN, 0}};
-    for (const Sink* sink : {&out_, &err_}) polled.push_back({sink->is_empty() ? -1 : sink->fd(), POLLOUT, 0});
-    for (const Stream& stream : streams_) {
-      polled.push_back({stream.sink().queued() < kMaxQueued ? stream.fd() : -1, POLLIN, 0});
-    }
     int timeout = -1;
     if (deadline) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
       timeout = static_cast<int>(std::max<long long>(0, left.count()));
     }
-    if (::poll(polled.data(), polled.size(), timeout) < 0) {
-      if (errno != EINTR) throw Error("poll failed: {}", std::strerror(errno));
-      for (pollfd& entry : polled) entry.revents = 0;
-    }
-
+    relay_.turn(notes_.fd(), timeout);
     while (const auto note = notes_.next()) handle(*note);
     for (std::size_t i = 0; i < ranks_.size(); ++i) reap(i);
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      if (polled[3 + i].revents != 0) streams_[i].read_some();
-    }
-    if (polled[1].revents != 0) out_.write_some();
-    if (polled[2].revents != 0) err_.write_some();
     stop_the_others_in_time();
   }
 
@@ -251,26 +230,10 @@ class Launch {
     (sent_term_ ? sent_kill_ : sent_term_) = true;
   }
 
-  /// Takes what the ranks have left in their pipes. Only that: a process that a rank has left behind may hold the other
-  /// end open, and even go on writing.
-  void finish_output() {
-    constexpr std::size_t kMaxPipe = 1 << 20;
-    for (Stream& stream : streams_) {
-      std::size_t taken = 0;
-      while (stream.is_open() && taken < kMaxPipe) {
-        const std::size_t got = stream.read_some();
-        if (got == 0) break;
-        taken += got;
-      }
-      stream.finish();
-    }
-    streams_.clear();
-  }
-
   /// Says what went wrong, if something did. Returns the exit code.
   int verdict() {
     if (exec_error_ != 0) {
-      err_.add_line("", fmt::format("cannot execute {}: {}", options_.command[0], std::strerror(exec_error_)));
+      relay_.say(fmt::format("cannot execute {}: {}", options_.command[0], std::strerror(exec_error_)));
       return kCannotExecute;
     }
     const auto& failure = cause_ ? cause_ : follower_;
@@ -285,13 +248,13 @@ class Launch {
         options_.is_launcher ? options_.command[0] : fmt::format("rank {} of {}", failure->rank, options_.ranks);
     if (WIFSIGNALED(failure->status)) {
       const int number = WTERMSIG(failure->status);
-      err_.add_line("", fmt::format("{} was killed by signal {} ({})", who, number, ::strsignal(number)));
+      relay_.say(fmt::format("{} was killed by signal {} ({})", who, number, ::strsignal(number)));
       return 128 + number;
     }
     const int code = WEXITSTATUS(failure->status);
     if (options_.is_launcher || code == options_.quiet_code) return code;  // everything has been said
-    err_.add_line("", fmt::format("{} failed: exit code {}{}", who, code,
-                                  code == kExitPeerFailed ? " (stopped because a peer failed)" : ""));
+    relay_.say(fmt::format("{} failed: exit code {}{}", who, code,
+                           code == kExitPeerFailed ? " (stopped because a peer failed)" : ""));
     return code;
   }
 
@@ -299,11 +262,9 @@ class Launch {
   // Without SA_RESTART: a write that blocks gives way to the loop.
   SignalNotes notes_{{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}, 0};
   SignalActions ignored_{{SIGPIPE}, ignoring()};  // writes tell
-  Sink out_;
-  Sink err_;
   Pipe exec_failures_;
   std::optional<Orphans> orphans_;  // of a launcher
-  std::vector<Stream> streams_;     // two for each rank but 0; or the stderr of a launcher
+  LineRelay relay_;                 // of each rank but 0; or of the stderr of a launcher
   std::vector<Rank> ranks_;
 
   std::optional<Failure> cause_;                     // the first rank that failed by itself

@@ -1,6 +1,8 @@
 // What `tutti cluster` really makes on this machine. Needs root and iproute2, and is skipped without.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/files.h"
 #include "base/process.h"
 #include "netbox/box.h"
@@ -163,6 +166,21 @@ TEST_F(ClusterInABox, EndsWhatItRunsWhenInterrupted) {
   EXPECT_TRUE(all_have(1));
   run_command("timeout -s INT 0.5 " TUTTI_CLUSTER_TOOL " run --name " + name_ + " -- sleep 1000");
   EXPECT_TRUE(all_have(1));
+}
+
+TEST_F(ClusterInABox, EndsWhenToldThoughNobodyReadsWhatItPrints) {
+  bring_up("--nodes 1");
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  const Fd unread(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
+  const pid_t pid = start("run", "--all -- yes", file_);
+  const auto running = [&] { return processes_in(load(name_).nodes[0].net_namespace).size(); };
+  ASSERT_TRUE(wait_for([&] { return running() == 2; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until every buffer on the way is full
+  ASSERT_EQ(::kill(pid, SIGTERM), 0);
+  EXPECT_TRUE(wait_for([&] { return running() == 1; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ::kill(pid, SIGTERM);  // the first has stopped the command, this stops the wait for the reader
+  EXPECT_TRUE(wait_for([&] { return has_ended(pid); }, 5));
 }
 
 TEST_F(ClusterInABox, ShapesBothDirectionsAlsoOfALinkInUse) {

@@ -7,12 +7,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/fd.h"
 
 namespace tutti {
-
-constexpr std::size_t kMaxQueued = 1 << 20;  // of output not yet written; the ranks' writes wait beyond that
 
 /// Our stdout or stderr, written to only when it takes something.
 class Sink {
@@ -38,7 +37,7 @@ class Sink {
   std::size_t next_ = 0;  // of queue_; what comes before is written
 };
 
-/// What one rank writes to its stdout or stderr.
+/// What a child writes to its stdout or stderr.
 class Stream {
  public:
   /// What to print of a line, if anything.
@@ -65,6 +64,34 @@ class Stream {
   Sink* sink_;  // outlives this
   Filter filter_;
   std::string partial_;
+};
+
+/// Passes what children write on to our stdout and stderr, in whole lines. Nothing in it blocks but the wait for
+/// something to do: a reader that stops reading our output must not keep us from noticing anything else.
+class LineRelay {
+ public:
+  LineRelay() : out_(STDOUT_FILENO), err_(STDERR_FILENO) {}
+  LineRelay(const LineRelay&) = delete;
+  LineRelay& operator=(const LineRelay&) = delete;
+
+  /// Lines of `from`, which does not block, go to these with the prefix.
+  void to_stdout(Fd from, const std::string& prefix) { streams_.emplace_back(std::move(from), prefix, out_); }
+  void to_stderr(Fd from, const std::string& prefix, Stream::Filter filter = {}) {
+    streams_.emplace_back(std::move(from), prefix, err_, std::move(filter));
+  }
+  void say(std::string_view line) { err_.add_line("", line); }
+
+  /// Waits until there is something to pass on or to read from `wake_fd`, at most so long (-1: for ever), and passes
+  /// on what it can.
+  void turn(int wake_fd, int milliseconds);
+  /// Takes what is left in the pipes. Only that: a process that a child has left behind may hold the other end open,
+  /// and even go on writing.
+  void finish();
+  bool has_passed_on_all() const { return out_.is_empty() && err_.is_empty(); }
+
+ private:
+  Sink out_, err_;
+  std::vector<Stream> streams_;
 };
 
 }  // namespace tutti

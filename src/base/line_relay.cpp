@@ -1,11 +1,17 @@
-#include "launch/rank_output.h"
+#include "base/line_relay.h"
+
+#include <poll.h>
 
 #include <cerrno>
 #include <climits>
+#include <cstring>
+
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
+constexpr std::size_t kMaxQueued = 1 << 20;  // of output not yet written; the children's writes wait beyond that
 constexpr std::size_t kReadBytes = 1 << 16;
 constexpr std::size_t kMaxLine = 16 << 20;  // what is longer is printed in pieces
 
@@ -79,6 +85,35 @@ void Stream::pass_on() {
 void Stream::add_line(std::string_view line) {
   const auto shown = filter_ ? filter_(line) : line;
   if (shown) sink_->add_line(prefix_, *shown);
+}
+
+void LineRelay::turn(int wake_fd, int milliseconds) {
+  std::vector<pollfd> polled = {{wake_fd, POLLIN, 0}};
+  for (const Sink* sink : {&out_, &err_}) polled.push_back({sink->is_empty() ? -1 : sink->fd(), POLLOUT, 0});
+  for (const Stream& stream : streams_)
+    polled.push_back({stream.sink().queued() < kMaxQueued ? stream.fd() : -1, POLLIN, 0});
+  if (::poll(polled.data(), polled.size(), milliseconds) < 0) {
+    if (errno != EINTR) throw Error("poll failed: {}", std::strerror(errno));
+    return;
+  }
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    if (polled[3 + i].revents != 0) streams_[i].read_some();
+  if (polled[1].revents != 0) out_.write_some();
+  if (polled[2].revents != 0) err_.write_some();
+}
+
+void LineRelay::finish() {
+  constexpr std::size_t kMaxPipe = 1 << 20;
+  for (Stream& stream : streams_) {
+    std::size_t taken = 0;
+    while (stream.is_open() && taken < kMaxPipe) {
+      const std::size_t got = stream.read_some();
+      if (got == 0) break;
+      taken += got;
+    }
+    stream.finish();
+  }
+  streams_.clear();
 }
 
 }  // namespace tutti
