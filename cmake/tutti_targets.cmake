@@ -1,4 +1,4 @@
-# One target per folder of src/, one executable per test file. A target states its own needs; nothing is global.
+# One target per folder of src/, one test program per folder of tests/. A target states its own needs; nothing is global.
 
 add_library(tutti_warnings INTERFACE)
 target_compile_options(tutti_warnings INTERFACE -Wall -Wextra -Werror)
@@ -28,20 +28,70 @@ function(tutti_add_library name)
   set_target_properties(tutti_${name} PROPERTIES TUTTI_PASSES_TORCH_ON ${passes_on})
 endfunction()
 
-# tutti_add_test(engine_test engine_test.cpp LINK tutti::engine): one executable, one ctest entry.
+# tutti_add_test(plan_test plan_test.cpp LINK tutti::plan): a file of tests, one ctest entry. The files of a folder make
+# one program, FOLDER_tests: headers are read and libraries linked once. To give it more:
+# target_compile_definitions(plan_tests PRIVATE …), add_dependencies(plan_tests …), after the first file.
+#   ALONE             a program of its own, called as the test: where cases come from a header
+#   TIMEOUT 600       seconds, where 300 may be too few
+#   WITHOUT quick     less than the labels of the folder, TUTTI_TEST_LABELS; tests/CMakeLists.txt says which there are
 function(tutti_add_test name source)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LINK" ${ARGN})
-  add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main Threads::Threads tutti_warnings)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  tutti_precompile(${name} tests ${ARG_LINK})
-  tutti_link_quickly(${name})
-  add_test(NAME ${name} COMMAND ${name})
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "LINK;WITHOUT" ${ARGN})
+  if(ARG_ALONE)
+    set(program ${name})
+    set(cases "")
+  else()
+    get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+    set(program ${folder}_tests)
+    set(cases ${source})
+  endif()
+  if(NOT TARGET ${program})
+    add_executable(${program})
+    target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    tutti_link_quickly(${program})
+    if(TUTTI_UNITY AND NOT TUTTI_CUDA)
+      set_target_properties(${program} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    endif()
+    get_property(programs DIRECTORY PROPERTY TUTTI_TEST_PROGRAMS)
+    if(NOT programs)
+      cmake_language(DEFER CALL tutti_finish_test_programs)  # when all of the folder's files are known
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY TUTTI_TEST_PROGRAMS ${program})
+  endif()
+  target_sources(${program} PRIVATE ${source})
+  target_link_libraries(${program} PRIVATE ${ARG_LINK})
+  add_test(NAME ${name} COMMAND ${program} ${cases})
   tutti_set_test_up(${name} "${ARG_TIMEOUT}")
+  set(labels ${TUTTI_TEST_LABELS})
+  if(ARG_WITHOUT)
+    list(REMOVE_ITEM labels ${ARG_WITHOUT})
+  endif()
+  tutti_label_test(${name} ${program} ${labels})
   set_property(GLOBAL APPEND PROPERTY TUTTI_TEST_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/${source})
 endfunction()
 
-# Tests are many programs, and gold links one in a seventh of the time.
+function(tutti_finish_test_programs)
+  get_property(programs DIRECTORY PROPERTY TUTTI_TEST_PROGRAMS)
+  foreach(program ${programs})
+    get_target_property(libraries ${program} LINK_LIBRARIES)
+    target_link_libraries(${program} PRIVATE tutti::test_main GTest::gmock GTest::gtest Threads::Threads tutti_warnings)
+    tutti_precompile(${program} tests ${libraries})
+  endforeach()
+endfunction()
+
+# tutti_label_test(idx_fuzz fuzz quick memory): the test idx_fuzz, run by the program fuzz, has these labels. The targets
+# all_tests, quick_tests, … build the programs of all tests, and of those with a label.
+add_custom_target(all_tests)
+function(tutti_label_test name program)
+  set_property(TEST ${name} PROPERTY LABELS ${ARGN})
+  foreach(kind all ${ARGN})
+    if(NOT TARGET ${kind}_tests)
+      add_custom_target(${kind}_tests)
+    endif()
+    add_dependencies(${kind}_tests ${program})
+  endforeach()
+endfunction()
+
+# gold links a test program in a seventh of the time.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=gold TUTTI_HAS_GOLD)
 function(tutti_link_quickly name)

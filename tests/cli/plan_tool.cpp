@@ -6,6 +6,6 @@
 /// plan_tool plan …, plan_tool calibrate …: as `tutti plan …` and `tutti calibrate …`, without libtorch; and `report`,
 /// which reads what they write.
 int main(int argc, char** argv) {
-  return tutti::testing::run_commands(
-      argc, argv, {tutti::add_plan_command, tutti::add_calibrate_command, tutti::add_report_command});
+  return tutti::test::run_commands(argc, argv,
+                                   {tutti::add_plan_command, tutti::add_calibrate_command, tutti::add_report_command});
 }

@@ -51,7 +51,7 @@ std::vector<std::string> figures(const std::string& content, const std::string& 
 
 TEST(PublishedRankTimes, ComeBackRankByRank) {
   TUTTI_PUBLISHED_TEXT(content, "unet_gpus_workers.txt");
-  const Table table = rank_times_table(testing::through_records("unet_gpus_workers.txt", content));
+  const Table table = rank_times_table(test::through_records("unet_gpus_workers.txt", content));
   const auto train = figures(content, "Training time: (\\S+) seconds");
   const auto comm = figures(content, "Communication time: (\\S+) seconds");
   ASSERT_EQ(train.size(), 80u);  // 4 numbers of workers × (1 + 2 + 3 + 4) ranks × 2 epochs
@@ -96,7 +96,7 @@ std::vector<List> lists_of(const std::string& content) {
 }
 
 void expect_lists_come_back(const std::string& name, const std::string& content, std::size_t count) {
-  const std::vector<Cell> cells = testing::through_records(name, content);
+  const std::vector<Cell> cells = test::through_records(name, content);
   std::vector<std::string> notes;
   const std::vector<Group> groups = group_cells(cells);
   const Table rates = step_rates_table(groups, notes), epochs = epochs_table(cells);
@@ -157,7 +157,7 @@ TEST(PublishedStepRates, ComeBackOfUnequalNodes) {
 
 TEST(PublishedStepRates, HaveModelRanksAndNodesOfTheirHeadings) {
   TUTTI_PUBLISHED_TEXT(content, "resnet_transformer_two_nodes.md");
-  const std::vector<Cell> cells = testing::through_records("two", content);
+  const std::vector<Cell> cells = test::through_records("two", content);
   std::vector<std::string> notes;
   const Table table = step_rates_table(group_cells(cells), notes);
   std::map<std::string, int> rows;
@@ -177,7 +177,7 @@ TEST(PublishedStepRates, HaveModelRanksAndNodesOfTheirHeadings) {
 TEST(PublishedStrategies, ComeBackRowByRow) {
   TUTTI_PUBLISHED_TEXT(content, "strategies_networks.md");
   std::vector<std::string> notes;
-  const std::vector<Cell> cells = testing::through_records("strategies_networks.md", content, &notes);
+  const std::vector<Cell> cells = test::through_records("strategies_networks.md", content, &notes);
   const Table table = strategies_table(group_cells(cells));
   EXPECT_THAT(notes, Contains(HasSubstr("its header names Baseline and 1 GPU")));
   std::size_t row = 0;
@@ -216,7 +216,7 @@ TEST(PublishedStrategies, ComeBackRowByRow) {
 TEST(PublishedNodes, ComeBackRowByRowWithAverages) {
   TUTTI_PUBLISHED_TEXT(content, "mnist_bigmnist_cluster.md");
   std::vector<std::string> import_notes, notes;
-  const std::vector<Cell> cells = testing::through_records("mnist_bigmnist_cluster.md", content, &import_notes);
+  const std::vector<Cell> cells = test::through_records("mnist_bigmnist_cluster.md", content, &import_notes);
   const Table table = nodes_table(cells, notes);
   std::size_t row = 0;
   std::string data;

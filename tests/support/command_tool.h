@@ -12,7 +12,7 @@
 
 #include "tutti/error.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 /// One command of `tutti`, as its header has it: adds itself to a program and returns what runs it.
 using AddCommand = std::function<std::function<int()>(CLI::App&)>;
@@ -44,4 +44,4 @@ inline int run_commands(int argc, char** argv, const std::vector<AddCommand>& co
   }
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 /// The folder of published results: $TUTTI_PUBLISHED, else shared/published beside the checkout; or an empty path.
 inline std::filesystem::path published_folder() {
@@ -22,12 +22,12 @@ inline bool must_have_published() {
   return required != nullptr && std::string(required) == "1";
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test
 
 /// Defines `content`, that of a published text; where there is none, skips the test, or fails it if data is required.
-#define TUTTI_PUBLISHED_TEXT(content, name)                                                                          \
-  if (tutti::testing::published_folder().empty()) {                                                                  \
-    ASSERT_FALSE(tutti::testing::must_have_published()) << "TUTTI_REQUIRE_DATA=1, but there are no published texts"; \
-    GTEST_SKIP() << "no published texts; set TUTTI_PUBLISHED to the folder that contains " name;                     \
-  }                                                                                                                  \
-  const std::string content = tutti::read_file(tutti::testing::published_folder() / (name))
+#define TUTTI_PUBLISHED_TEXT(content, name)                                                                       \
+  if (tutti::test::published_folder().empty()) {                                                                  \
+    ASSERT_FALSE(tutti::test::must_have_published()) << "TUTTI_REQUIRE_DATA=1, but there are no published texts"; \
+    GTEST_SKIP() << "no published texts; set TUTTI_PUBLISHED to the folder that contains " name;                  \
+  }                                                                                                               \
+  const std::string content = tutti::read_file(tutti::test::published_folder() / (name))

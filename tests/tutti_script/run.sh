@@ -242,6 +242,26 @@ test_no_test_that_matches_is_a_failure() {
   expect_last_line "tests: 0 passed, 0 failed, 0 skipped"
 }
 
+test_quick_builds_and_runs_only_what_is_labelled_so() {
+  local tree
+  tree=$(small_tree)
+  cat >>"$tree/CMakeLists.txt" <<'END'
+tutti_label_test(good tutti quick)
+add_executable(broken broken.cpp)
+add_test(NAME slow COMMAND broken)
+tutti_label_test(slow broken)
+END
+  echo 'int main() { return 1; }' >"$tree/broken.cpp"
+  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test --quick
+  expect_status 0
+  expect_no_text "slow"
+  expect_last_line "tests: 1 passed, 0 failed, 0 skipped"
+  [[ -e $tree/build/release/tutti && ! -e $tree/build/release/broken ]] || fail "built $(ls "$tree/build/release")"
+  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test
+  expect_status 1
+  expect_last_line "tests: 1 passed, 1 failed, 0 skipped"
+}
+
 test_clean_removes_the_build_folder_only() {
   local tree
   tree=$(small_tree)
