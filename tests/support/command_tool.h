@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/launcher.h"
+#include "tutti/communicator.h"
 #include "tutti/error.h"
 
 namespace tutti::test {
@@ -35,6 +37,11 @@ inline int run_commands(int argc, char** argv, const std::vector<AddCommand>& co
     return runs.at(program.get_subcommands().front())();
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? program.exit(error) : (program.exit(error), 2);
+  } catch (const Stopped&) {
+    return kExitPeerFailed;
+  } catch (const CommFailed& error) {
+    fmt::print(stderr, "tutti: {}\n", error.what());
+    return kExitPeerFailed;
   } catch (const UsageError& error) {
     fmt::print(stderr, "tutti: {}\n", error.what());
     return 2;
