@@ -76,7 +76,7 @@ test_a_torch_dir_without_torch_is_refused_by_name() {
 test_an_unknown_build_is_refused_with_the_known_ones() {
   capture env TUTTI_BUILD=fast "$repository/tutti" --version
   expect_status 1
-  expect_text "TUTTI_BUILD is fast; known: release, debug, asan, tsan, cuda"
+  expect_text "TUTTI_BUILD is fast; known: release, debug, asan, tsan, coverage, cuda"
 }
 
 test_a_missing_package_is_named_with_its_reason_and_not_installed_when_that_is_forbidden() {
