@@ -1,5 +1,5 @@
 # Headers that most files include, parsed once: about half of the time of a build is libtorch's, read again and again.
-# A file must still include what it uses; ./tutti lint reads each without these.
+# A file must still include what it uses; ./tutti lint --recent reads each without these.
 
 function(tutti_add_precompiled name)
   cmake_parse_arguments(ARG "" "" "HEADERS;LINK" ${ARGN})

@@ -24,10 +24,10 @@
 #include "cli/recipe.h"
 #include "cli/report_command.h"
 #include "cli/slurm_command.h"
-#include "cli/torch_facts.h"
 #include "cli/train_command.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
+#include "train/torch_facts.h"
 #include "tutti/communicator.h"
 #include "tutti/error.h"
 

@@ -90,6 +90,7 @@ Batch Dataset::make_batch(int64_t count, bool pinned) const {
 
 std::vector<std::string> data_names() {
   std::vector<std::string> names;
+  names.reserve(kSources.size());
   for (const Source& source : kSources) names.emplace_back(source.name);
   return names;
 }

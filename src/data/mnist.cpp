@@ -72,7 +72,8 @@ class Mnist : public Dataset {
 fs::path find_file(const fs::path& folder, const std::string& stem, const std::string& suffix) {
   for (const char* separator : {"-", "."}) {
     for (const char* extension : {"", ".gz"}) {
-      const fs::path path = folder / (stem + separator + suffix + extension);
+      fs::path path = folder / stem;
+      path.concat(separator).concat(suffix).concat(extension);
       std::error_code ignored;
       if (fs::is_regular_file(path, ignored)) return path;
     }

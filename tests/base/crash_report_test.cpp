@@ -16,7 +16,7 @@ TEST(CrashReport, SaysWhereTheProcessWasAndLetsTheSignalEndIt) {
         report_crashes();
         ::raise(SIGSEGV);
       },
-      testing::KilledBySignal(SIGSEGV), "tutti: process [0-9]+ crashed, signal 11 at address .*\n.*crash_report_test");
+      testing::KilledBySignal(SIGSEGV), "tutti: process [0-9]+ crashed, signal 11 at address .*\n.*base_tests");
 }
 
 TEST(CrashReport, NamesTheCallerOfANullFunctionPointer) {
@@ -25,7 +25,7 @@ TEST(CrashReport, NamesTheCallerOfANullFunctionPointer) {
         report_crashes();
         call(nullptr);
       },
-      testing::KilledBySignal(SIGSEGV), "a null function pointer, called from\n.*crash_report_test");
+      testing::KilledBySignal(SIGSEGV), "a null function pointer, called from\n.*base_tests");
 }
 
 }  // namespace

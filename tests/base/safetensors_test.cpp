@@ -17,6 +17,7 @@
 
 #include "base/files.h"
 #include "base/sha256.h"
+#include "support/text.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -85,13 +86,11 @@ NamedArray array_of(const std::string& name, const std::string& dtype, std::vect
 
 std::string data_of(const NamedArray& array) { return {static_cast<const char*>(array.data), array.bytes}; }
 
-std::string sha256_of(const std::string& bytes) {
+std::string digest_of(const std::string& bytes) {
   Sha256 hash;
   hash.update(bytes);
   return hash.hex();
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(Safetensors, WritesTheBytesOfTheSpecification) {
   const float values[] = {0, 1, 2, 3, 4, 5};
@@ -102,7 +101,7 @@ TEST_F(Safetensors, WritesTheBytesOfTheSpecification) {
   const std::string expected = std::string("\x40\0\0\0\0\0\0\0", 8) + header + "    " +
                                std::string("\0\0\0\0\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xa0\x40", 24);
   EXPECT_EQ(read_file(path_), expected);
-  EXPECT_EQ(digest, sha256_of(expected));
+  EXPECT_EQ(digest, digest_of(expected));
   EXPECT_EQ(names_in_folder(), std::vector<std::string>{"model.safetensors"});
 }
 
@@ -130,7 +129,7 @@ TEST_F(Safetensors, ReadsAFileWrittenByHand) {
   EXPECT_EQ(data_of(file.arrays()[1]), "abcdefgh");
   EXPECT_EQ(reinterpret_cast<uintptr_t>(file.arrays()[1].data) % 64, 0u);
   EXPECT_EQ(file.metadata(), (std::map<std::string, std::string>{{"k", "v"}}));
-  EXPECT_EQ(file.sha256(), sha256_of(bytes));
+  EXPECT_EQ(file.sha256(), digest_of(bytes));
   EXPECT_EQ(file.find("b"), &file.arrays()[1]);
   EXPECT_EQ(file.find("c"), nullptr);
 }
@@ -177,7 +176,7 @@ TEST_F(Safetensors, RoundTripsEveryDtypeScalarsEmptyArraysAndUnicodeNames) {
   }
   EXPECT_EQ(file.metadata(), metadata);
   EXPECT_EQ(file.sha256(), digest);
-  EXPECT_EQ(digest, sha256_of(bytes));
+  EXPECT_EQ(digest, digest_of(bytes));
   EXPECT_EQ(write_safetensors(folder_ / "again", arrays, metadata), digest);
 }
 
@@ -189,7 +188,7 @@ TEST_F(Safetensors, RoundTripsDataLargerThanOnePiece) {
   const SafetensorsFile file(path_);
   EXPECT_EQ(data_of(*file.find("large")), data);
   EXPECT_EQ(file.sha256(), digest);
-  EXPECT_EQ(digest, sha256_of(read_file(path_)));
+  EXPECT_EQ(digest, digest_of(read_file(path_)));
 }
 
 TEST_F(Safetensors, AFileCanBeMoved) {

@@ -5,7 +5,7 @@
 #include "data/real_data.h"
 #include "support/command.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -95,4 +95,4 @@ TEST_F(DataCommand, SaysSoWhenASourceCannotBeReached) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

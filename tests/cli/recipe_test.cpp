@@ -6,7 +6,7 @@
 #include "data/idx_files.h"
 #include "support/command.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -88,4 +88,4 @@ TEST_F(Recipes, RunAndAreOverriddenByTheCommandLine) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -7,7 +7,7 @@
 #include "data/idx_files.h"
 #include "support/command.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST_F(TrainData, OptionsOfOtherDataAreRefused) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -9,7 +9,7 @@
 #include "data/loader.h"
 #include "data/real_data.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using Image = std::array<uint8_t, 784>;
@@ -136,4 +136,4 @@ TEST(BigMnist, IsSevenMillionImagesOfTheRealOne) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -12,7 +12,7 @@
 #include "base/sha256.h"
 #include "data/idx_files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -157,4 +157,4 @@ TEST_F(Downloads, SayWhichAddressCannotBeReachedAndKeepThePart) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

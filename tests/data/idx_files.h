@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "tutti/error.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 namespace fs = std::filesystem;
 
@@ -78,4 +78,4 @@ std::string error_text(Action action) {
   return "";
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test

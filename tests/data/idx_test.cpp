@@ -5,7 +5,7 @@
 
 #include "data/idx_files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -156,4 +156,4 @@ TEST(Idx, RefusesImagesAndLabelsThatDifferInNumber) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

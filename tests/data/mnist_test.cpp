@@ -7,7 +7,7 @@
 #include "data/idx_files.h"
 #include "data/real_data.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -138,4 +138,4 @@ TEST(Data, NegativeSizesAreAUsageError) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -7,7 +7,7 @@
 
 #include "data/idx_files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 enum class PngColour : char { kGrey = 0, kRgb = 2, kGreyAlpha = 4, kRgba = 6 };
 
@@ -33,4 +33,4 @@ inline std::string png_file(uint32_t width, uint32_t height, PngColour colour, c
   return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", packed) + png_chunk("IEND", "");
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test

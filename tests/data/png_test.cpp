@@ -5,7 +5,7 @@
 
 #include "data/png_files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -65,4 +65,4 @@ TEST_F(Png, TakesNoMemoryForSizesThatAHeaderMerelyClaims) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-namespace tutti::testing {
+namespace tutti::test {
 
 /// The folder of a real data set: $TUTTI_DATA/NAME, else shared/data/NAME beside the checkout; or an empty path.
 inline std::filesystem::path real_data(const std::string& name) {
@@ -20,13 +20,13 @@ inline bool must_have_real_data() {
   return required != nullptr && std::string(required) == "1";
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test
 
 /// Defines `folder`, that of a real data set; where there is none, skips the test, or fails it if data is required.
-#define TUTTI_REAL_DATA(folder, name)                                                                     \
-  const std::filesystem::path folder = tutti::testing::real_data(name);                                   \
-  if (folder.empty()) {                                                                                   \
-    ASSERT_FALSE(tutti::testing::must_have_real_data()) << "TUTTI_REQUIRE_DATA=1, but there is no " name; \
-    GTEST_SKIP() << "no " name " files; set TUTTI_DATA to the folder that contains " name "/";            \
-  }                                                                                                       \
+#define TUTTI_REAL_DATA(folder, name)                                                                  \
+  const std::filesystem::path folder = tutti::test::real_data(name);                                   \
+  if (folder.empty()) {                                                                                \
+    ASSERT_FALSE(tutti::test::must_have_real_data()) << "TUTTI_REQUIRE_DATA=1, but there is no " name; \
+    GTEST_SKIP() << "no " name " files; set TUTTI_DATA to the folder that contains " name "/";         \
+  }                                                                                                    \
   static_assert(true)

@@ -8,7 +8,7 @@
 #include "data/png_files.h"
 #include "data/real_data.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -187,4 +187,4 @@ TEST_F(Segmentation, OfRealNucleiIsWhatItsPageSays) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

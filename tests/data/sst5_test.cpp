@@ -5,7 +5,7 @@
 #include "data/idx_files.h"
 #include "data/real_data.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -108,4 +108,4 @@ TEST(Sst5, RealSentencesFitInto64Tokens) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

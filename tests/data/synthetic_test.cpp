@@ -4,7 +4,7 @@
 #include "data/dataset.h"
 #include "data/idx_files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -96,4 +96,4 @@ TEST(Synthetic, MakesWhatTheModelTakesOrSaysThatItCannotKnow) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -9,7 +9,7 @@
 #include "data/loader.h"
 #include "data/real_data.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -30,7 +30,7 @@ struct Sample {
   int64_t target;
 };
 
-Sample load(const Dataset& data, Pick pick) {
+Sample load_sample(const Dataset& data, Pick pick) {
   Batch batch = data.make_batch(1, false);
   data.load(pick, 0, batch);
   const auto numbers = [&](size_t input) {
@@ -83,7 +83,7 @@ TEST_F(MaskedText, HoldsOutEveryTenthSample) {
   for (const auto& part : {data.train, data.test}) {
     for (int64_t i = 0; i < part->size(); ++i)
       for (int64_t epoch = 0; epoch < 5; ++epoch)
-        for (const int64_t token : load(*part, {i, epoch}).restored)
+        for (const int64_t token : load_sample(*part, {i, epoch}).restored)
           if (token >= kFirstWord) seen[part == data.test ? 1 : 0].insert(token);
   }
   for (const int64_t token : seen[1]) EXPECT_EQ(seen[0].count(token), 0U) << token << " is in both";
@@ -95,7 +95,7 @@ TEST_F(MaskedText, PairsPartsThatFollowEachOtherOrComeFromDifferentDocuments) {
   int64_t total = 0;
   for (int64_t i = 0; i < data->size(); ++i) {
     for (int64_t epoch = 0; epoch < 20; ++epoch, ++total) {
-      const Sample sample = load(*data, {i, epoch});
+      const Sample sample = load_sample(*data, {i, epoch});
       ASSERT_EQ(sample.restored[0], kStart);
       const auto separator = std::find(sample.restored.begin(), sample.restored.end(), kSeparator);
       const auto end = std::find(separator + 1, sample.restored.end(), kSeparator);
@@ -129,7 +129,7 @@ TEST_F(MaskedText, HidesFifteenPercentOfTheWordsAsBertDoes) {
   int64_t masked = 0, kept = 0, replaced = 0;
   for (int64_t i = 0; i < data->size(); ++i) {
     for (int64_t epoch = 0; epoch < 50; ++epoch) {
-      const Sample sample = load(*data, {i, epoch});
+      const Sample sample = load_sample(*data, {i, epoch});
       ASSERT_EQ(sample.words.size(), 10U);  // ceil(0.15 × 64)
       int64_t used = 0;
       for (const int64_t attention : sample.attention) used += attention;
@@ -156,11 +156,11 @@ TEST_F(MaskedText, HidesFifteenPercentOfTheWordsAsBertDoes) {
 
 TEST_F(MaskedText, VariesWithTheEpochAndTheSeedButTheTestDoesNotVary) {
   const TrainTest data = open_data(options_);
-  EXPECT_EQ(load(*data.train, {3, 1}).tokens, load(*data.train, {3, 1}).tokens);
-  EXPECT_NE(load(*data.train, {3, 1}).tokens, load(*data.train, {3, 2}).tokens);
-  EXPECT_EQ(load(*data.test, {3, 1}).tokens, load(*data.test, {3, 2}).tokens);
+  EXPECT_EQ(load_sample(*data.train, {3, 1}).tokens, load_sample(*data.train, {3, 1}).tokens);
+  EXPECT_NE(load_sample(*data.train, {3, 1}).tokens, load_sample(*data.train, {3, 2}).tokens);
+  EXPECT_EQ(load_sample(*data.test, {3, 1}).tokens, load_sample(*data.test, {3, 2}).tokens);
   options_.seed = 5;
-  EXPECT_NE(load(*data.train, {3, 1}).tokens, load(*open_data(options_).train, {3, 1}).tokens);
+  EXPECT_NE(load_sample(*data.train, {3, 1}).tokens, load_sample(*open_data(options_).train, {3, 1}).tokens);
 }
 
 TEST_F(MaskedText, IsTheSameWithAnyNumberOfWorkers) {
@@ -217,4 +217,4 @@ TEST_F(MaskedText, OfRealBooksIsTokenizedInSeconds) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

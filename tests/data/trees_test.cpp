@@ -6,7 +6,7 @@
 #include "data/idx_files.h"
 #include "data/real_data.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -81,4 +81,4 @@ TEST(TreeFile, OfTheTreebankHoldsWhatItsPageSays) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -9,7 +9,7 @@
 #include "data/real_data.h"
 #include "data/unicode.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 namespace {
 
 using ::testing::AllOf;
@@ -131,4 +131,4 @@ TEST(Utf8, GoesBothWays) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
+}  // namespace tutti::test

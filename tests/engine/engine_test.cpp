@@ -50,7 +50,7 @@ void train(OddNetwork& model, TunedEngine& engine, const Case& run, Communicator
 }
 
 /// The weights of every rank after a run; rank 1 and up start from other weights, which the engine must replace.
-std::vector<Weights> weights_after(const Case& run) {
+std::vector<Weights> weights_of(const Case& run) {
   std::vector<Weights> weights(static_cast<std::size_t>(run.ranks));
   // Made one after the other: they share torch's random numbers.
   std::vector<std::shared_ptr<OddNetwork>> models;
@@ -124,10 +124,10 @@ TEST(Engine, EndsWithTheSameBitsOnEveryRankUnderEveryStrategy) {
         run.engine.strategy_options.bucket_bytes = 200;
         run.uses_sometimes = [](int, int step) { return step % 2 == 1; };
         run.engine.strategy = "bsp";
-        const Weights expected = weights_after(run)[0];
+        const Weights expected = weights_of(run)[0];
         for (const std::string& strategy : strategy_names()) {
           run.engine.strategy = strategy;
-          for (const Weights& weights : weights_after(run)) expect_equal(weights, expected, strategy);
+          for (const Weights& weights : weights_of(run)) expect_equal(weights, expected, strategy);
         }
       }
 }
@@ -135,19 +135,19 @@ TEST(Engine, EndsWithTheSameBitsOnEveryRankUnderEveryStrategy) {
 TEST(Engine, MatchesOneProcessOnTheWholeBatch) {
   Case run = adam_run();
   run.ranks = 3;
-  expect_near(weights_after(run)[0], adam_reference(run));
+  expect_near(weights_of(run)[0], adam_reference(run));
 }
 
 TEST(Engine, AccumulatedMicroBatchesCountAsOneBatch) {
   Case run = adam_run();
   run.accumulate = 3;
-  expect_near(weights_after(run)[0], adam_reference(run));
+  expect_near(weights_of(run)[0], adam_reference(run));
 }
 
 TEST(Engine, ClipsByTheGlobalNormAsTorchDoes) {
   Case run;
   run.engine.clip_norm = 0.02;
-  expect_near(weights_after(run)[0], reference_weights(run, [](std::vector<torch::Tensor> parameters) {
+  expect_near(weights_of(run)[0], reference_weights(run, [](std::vector<torch::Tensor> parameters) {
                 return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.05));
               }));
 }
@@ -156,13 +156,13 @@ TEST(Engine, TreatsAParameterThatOnlySomeRanksOrStepsUseAsTorchDoes) {
   Case run = adam_run();
   // First used in step 3, by rank 1 alone: its Adam corrections start there.
   run.uses_sometimes = [](int rank, int step) { return rank == 1 && step >= 3 && step != 5; };
-  expect_near(weights_after(run)[0], adam_reference(run));
+  expect_near(weights_of(run)[0], adam_reference(run));
 }
 
 TEST(Engine, LeavesUnusedAndFrozenParametersAlone) {
   Case run = adam_run();
   run.engine.optimizer.weight_decay = 0.1;
-  const Weights weights = weights_after(run)[0];
+  const Weights weights = weights_of(run)[0];
   OddNetwork fresh;
   std::size_t i = 0;
   for (const auto& parameter : fresh.named_parameters()) {

@@ -7,7 +7,7 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_cell(std::string_view input) {
   return outcome([&] {
     CellParser parser;
     CellSet set;
@@ -21,7 +21,7 @@ std::string fuzz_one(std::string_view input) {
   });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> cell_seeds() {
   return {
       R"({"record":"cell","cell":"a","repeat":2,"status":"done","source":"simulated","baseline":true,"load":1.5})",
       R"({"config":{"model":"m","batch":64,"ranks":"2","width":8,"other":"x"},"environment":{"cores":2}})",
@@ -36,5 +36,7 @@ std::vector<std::string> seeds() {
       "[[[[",
       "\\ud800"};
 }
+
+static const Target kCell("cell", fuzz_cell, cell_seeds);
 
 }  // namespace tutti::fuzz

@@ -7,7 +7,7 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_cluster(std::string_view input) {
   return outcome([&] {
     const std::string text(input);
     const bool is_json = !input.empty() && input[0] == '{' && input.find("format") != std::string_view::npos;
@@ -22,7 +22,7 @@ std::string fuzz_one(std::string_view input) {
   });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> cluster_seeds() {
   return {
       R"(
 name: two
@@ -49,5 +49,7 @@ collective: tree
       "software: {max_in_flight: 1e30}",
       "\"level\": \"nodes\""};
 }
+
+static const Target kCluster("cluster", fuzz_cluster, cluster_seeds);
 
 }  // namespace tutti::fuzz

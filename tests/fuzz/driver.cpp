@@ -1,8 +1,8 @@
 // A small fuzzer without a special compiler: deterministic mutations, for a given time.
 //
-//   idx_fuzz                     for $TUTTI_FUZZ_SECONDS, or one second
-//   idx_fuzz FILE…               only these inputs: to see a crash again
-//   TUTTI_FUZZ_SEED=7 idx_fuzz   another sequence
+//   fuzz idx                     for $TUTTI_FUZZ_SECONDS, or one second
+//   fuzz idx FILE…               only these inputs: to see a crash again
+//   TUTTI_FUZZ_SEED=7 fuzz idx   another sequence
 //
 // There is no coverage to steer by; instead inputs whose outcome (mostly an error's text) is new join the corpus. An
 // input that breaks the target is written to NAME.crash in the current folder.
@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "base/files.h"
@@ -45,6 +46,11 @@ constexpr unsigned kMostSeconds = 10;
 constexpr size_t kLargestInput = 1 << 16;
 constexpr size_t kLargestCorpus = 2000;
 
+std::map<std::string, const Target*>& targets() {
+  static std::map<std::string, const Target*> all;
+  return all;
+}
+
 // What a signal handler needs to save the input that is at fault.
 std::string current_input;
 std::string crash_path;
@@ -70,10 +76,10 @@ void watch_for_crashes() {
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, on_signal);
 }
 
-std::string run_one(std::string input) {
+std::string run_one(const Target& target, std::string input) {
   current_input = std::move(input);
   ::alarm(kMostSeconds);
-  std::string result = fuzz_one(current_input);
+  std::string result = target.run(current_input);
   ::alarm(0);
   return result;
 }
@@ -114,35 +120,47 @@ void mutate(std::string& input, const std::vector<std::string>& corpus, Portable
   }
 }
 
-int fuzz_for(double seconds, uint64_t seed) {
+int fuzz_for(const Target& target, double seconds, uint64_t seed) {
   const auto start = std::chrono::steady_clock::now();
   PortableRandom random(seed);
-  std::vector<std::string> corpus = seeds();
+  std::vector<std::string> corpus = target.seeds();
   std::set<std::string> outcomes;
-  for (const std::string& input : corpus) outcomes.insert(run_one(input));
+  for (const std::string& input : corpus) outcomes.insert(run_one(target, input));
   int64_t runs = 0;
   while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds) {
     std::string input = corpus[random.below(corpus.size())];
     for (uint64_t changes = 1 + random.below(6); changes > 0; --changes) mutate(input, corpus, random);
     if (input.size() > kLargestInput) input.resize(kLargestInput);
     ++runs;
-    if (outcomes.insert(run_one(input)).second && corpus.size() < kLargestCorpus) corpus.push_back(std::move(input));
+    if (outcomes.insert(run_one(target, input)).second && corpus.size() < kLargestCorpus)
+      corpus.push_back(std::move(input));
   }
   std::printf("%lld inputs, %zu different outcomes, no fault\n", static_cast<long long>(runs), outcomes.size());
   return 0;
 }
 
 }  // namespace
+
+Target::Target(const char* name, Run run, Seeds seeds) : run(run), seeds(seeds) { targets()[name] = this; }
+
 }  // namespace tutti::fuzz
 
 int main(int argc, char** argv) {
   using namespace tutti::fuzz;
-  const std::string name = argv[0];
-  crash_path = name.substr(name.rfind('/') + 1) + ".crash";
+  const auto found = targets().find(argc > 1 ? argv[1] : "");
+  if (found == targets().end()) {
+    std::fprintf(stderr, "usage: fuzz WHAT [FILE…], where WHAT is one of");
+    for (const auto& target : targets()) std::fprintf(stderr, " %s", target.first.c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  const Target& target = *found->second;
+  crash_path = found->first + "_fuzz.crash";
   watch_for_crashes();
-  for (int i = 1; i < argc; ++i) std::printf("%s: %s\n", argv[i], run_one(tutti::read_file(argv[i])).c_str());
-  if (argc > 1) return 0;
+  for (int i = 2; i < argc; ++i) std::printf("%s: %s\n", argv[i], run_one(target, tutti::read_file(argv[i])).c_str());
+  if (argc > 2) return 0;
   const char* const seconds = std::getenv("TUTTI_FUZZ_SECONDS");
   const char* const seed = std::getenv("TUTTI_FUZZ_SEED");
-  return fuzz_for(seconds != nullptr ? std::atof(seconds) : 1, seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+  return fuzz_for(target, seconds != nullptr ? std::atof(seconds) : 1,
+                  seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
 }

@@ -6,17 +6,20 @@
 
 #include "tutti/error.h"
 
-// A fuzz target is a file that defines these two functions, linked with driver.cpp, which calls the first with ever new
-// mutations of what the second returns. Whatever is not an orderly end of fuzz_one is a bug: a crash, a report of a
-// sanitizer, an exception that is not a tutti::Error, or ten seconds without an end.
-
 namespace tutti::fuzz {
 
-/// Parses `input`. Returns what came of it: an input with a new outcome is mutated further.
-std::string fuzz_one(std::string_view input);
+/// What NAME_fuzz.cpp fuzzes, with a constant of this type: driver.cpp calls `run` with ever new mutations of what
+/// `seeds` returns, small valid inputs and some pieces that such inputs are made of. `run` returns what came of an
+/// input: one with a new outcome is mutated further. Whatever is not an orderly end of it is a bug: a crash, a report
+/// of a sanitizer, an exception that is not a tutti::Error, or ten seconds without an end.
+struct Target {
+  using Run = std::string (*)(std::string_view input);
+  using Seeds = std::vector<std::string> (*)();
+  Target(const char* name, Run run, Seeds seeds);
 
-/// Small valid inputs, and some pieces that such inputs are made of.
-std::vector<std::string> seeds();
+  Run run;
+  Seeds seeds;
+};
 
 /// The outcome of a parser: "ok", or what the Error said, without the numbers and quotations in it.
 template <typename Parser>

@@ -35,14 +35,14 @@ void show(std::string_view text) {
 }  // namespace
 
 /// The input as a figure, as a page's document and as a trace.
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_page(std::string_view input) {
   return outcome([&] { copy_figure(input); }) + outcome([&] { show(input); }) + outcome([&] {
            const json trace = json::parse(input, nullptr, /*allow_exceptions=*/false);
            if (!trace.is_discarded()) render_page({{"timelines", {timeline_from_trace(trace)}}});
          });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> page_seeds() {
   return {
       R"(<?xml version="1.0"?><svg width="9" height="9"><g id="a" fill='rgb(1,2,3)'><use xlink:href='#a'/>x</g></svg>)",
       R"(<svg viewBox="0 0 1 1"><script>alert(1)</script><style>a</style><rect style='fill:url(#a)' onload="x"/><!-- --></svg>)",
@@ -56,5 +56,7 @@ std::vector<std::string> seeds() {
       "1e300",
       "null"};
 }
+
+static const Target kPage("page", fuzz_page, page_seeds);
 
 }  // namespace tutti::fuzz

@@ -13,7 +13,7 @@ std::string with_checksums(std::string png) {
     for (size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<uint8_t>(png[at + i]);
     if (length > png.size() - at - 12) break;
     const auto crc = crc32(0, reinterpret_cast<const Bytef*>(png.data() + at + 4), length + 4);
-    png.replace(at + 8 + length, 4, testing::big_endian(static_cast<uint32_t>(crc)));
+    png.replace(at + 8 + length, 4, test::big_endian(static_cast<uint32_t>(crc)));
     at += 12 + length;
   }
   return png;
@@ -21,17 +21,17 @@ std::string with_checksums(std::string png) {
 
 }  // namespace
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_png(std::string_view input) {
   static MemoryFile file;
   const std::string mended = with_checksums(std::string(input));
   return outcome([&] { read_png_size(file.hold(mended)); }) + outcome([&] { decode_png_rgb(input, "x"); }) +
          outcome([&] { decode_png_rgb(mended, "x"); }) + outcome([&] { decode_png_grey(mended, "x"); });
 }
 
-std::vector<std::string> seeds() {
-  using testing::png_chunk;
-  using testing::png_file;
-  using testing::PngColour;
+static std::vector<std::string> png_seeds() {
+  using test::png_chunk;
+  using test::png_file;
+  using test::PngColour;
   const std::string rgb = png_file(2, 2, PngColour::kRgb, "abcdefghijkl");
   const std::string palette = "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", std::string("\0\0\0\2\0\0\0\1\1\3\0\0\0", 13)) +
                               png_chunk("PLTE", "abcdef") + png_chunk("tRNS", "\x80") +
@@ -50,5 +50,7 @@ std::vector<std::string> seeds() {
           png_chunk("iCCP", std::string("p\0\0\x78\x9c\x03\0\0\0\0\1", 11)),
           png_chunk("cHRM", std::string(32, '\1'))};
 }
+
+static const Target kPng("png", fuzz_png, png_seeds);
 
 }  // namespace tutti::fuzz

@@ -7,7 +7,7 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_published(std::string_view input) {
   return outcome([&] {
     PublishedText text = published_text("text", std::string(input));
     CellSet set;
@@ -16,7 +16,7 @@ std::string fuzz_one(std::string_view input) {
   });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> published_seeds() {
   return {
       "workers 2\nRunning with 1 GPUs\nEpoch is [1/1], batch size 16\nTraining time: 8.50 seconds\nCommunication "
       "time: 0.5 seconds\n---\n",
@@ -38,5 +38,7 @@ std::vector<std::string> seeds() {
       "[1-2]",
       "0:00:00"};
 }
+
+static const Target kPublished("published", fuzz_published, published_seeds);
 
 }  // namespace tutti::fuzz

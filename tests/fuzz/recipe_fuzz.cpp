@@ -4,12 +4,12 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_recipe(std::string_view input) {
   static const std::vector<std::string> kOptions{"--model", "--batch", "--lr", "--scale-lr"};
   return outcome([&] { parse_recipe(std::string(input), "r", kOptions); });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> recipe_seeds() {
   return {"about: A test\nmodel: resnet18\nbatch: 128\nscale-lr: true\n",
           "model: &a x\nlr: *a\n",
           "{batch: 1, lr: [1, 2]}",
@@ -21,5 +21,7 @@ std::vector<std::string> seeds() {
           "- - - -",
           "%YAML 1.2\n---\n"};
 }
+
+static const Target kRecipe("recipe", fuzz_recipe, recipe_seeds);
 
 }  // namespace tutti::fuzz

@@ -6,7 +6,7 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_safetensors(std::string_view input) {
   static MemoryFile file;
   return outcome([&] {
     const SafetensorsFile tensors(file.hold(input));
@@ -17,8 +17,8 @@ std::string fuzz_one(std::string_view input) {
   });
 }
 
-std::vector<std::string> seeds() {
-  const testing::TempFolder folder;
+static std::vector<std::string> safetensors_seeds() {
+  const test::TempFolder folder;
   const float numbers[6] = {1, 2, 3, 4, 5, 6};
   write_safetensors(
       folder.path() / "f",
@@ -27,5 +27,7 @@ std::vector<std::string> seeds() {
   return {read_file(folder.path() / "f"), "\"dtype\":\"BF16\"", "\"shape\":[0,9999999999]",
           "\"data_offsets\":[0,24]",      "{\"x\":{}}",         "[[[[[[[["};
 }
+
+static const Target kSafetensors("safetensors", fuzz_safetensors, safetensors_seeds);
 
 }  // namespace tutti::fuzz

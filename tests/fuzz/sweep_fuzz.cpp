@@ -4,12 +4,12 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_sweep(std::string_view input) {
   static const std::vector<std::string> kOptions{"--model", "--batch", "--ranks", "--steps"};
   return outcome([&] { sweep::expand(sweep::parse_sweep(std::string(input), "s", input.size() % 2 == 0, kOptions)); });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> sweep_seeds() {
   return {
       "title: t\naxes: {model: [a, b], ranks: [1, 2]}\nleave-out: [{model: a, ranks: 2}]\nbaseline: {ranks: 1}\n",
       "axes:\n  network: [slow]\n  nodes: [1, 2]\n  ranks: 2\nnetworks: {slow: {gbps: 1.5, startup-us: 20, note: x}}\n",
@@ -19,5 +19,7 @@ std::vector<std::string> seeds() {
       "axes: &a {ranks: [1]}\nquick: {axes: *a}\n",
       "[[[[{{{{"};
 }
+
+static const Target kSweep("sweep", fuzz_sweep, sweep_seeds);
 
 }  // namespace tutti::fuzz

@@ -4,7 +4,7 @@
 
 namespace tutti::fuzz {
 
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_trees(std::string_view input) {
   static MemoryFile file;
   return outcome([&] {
     for (const LabelledTree& tree : read_trees(file.hold(input), 5)) {
@@ -16,8 +16,10 @@ std::string fuzz_one(std::string_view input) {
   });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> trees_seeds() {
   return {"(3 (2 A) (4 (3 good) (2 film)))\n", "(2 Yes)\n\n(0 (1 no) (2 .))", "(", ")", "\r\n", " (4 -LRB-)"};
 }
+
+static const Target kTrees("trees", fuzz_trees, trees_seeds);
 
 }  // namespace tutti::fuzz

@@ -10,7 +10,7 @@ const std::string kSpecial = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
 }  // namespace
 
 /// The input as a vocabulary; and, behind the special tokens, as one that tokenizes itself.
-std::string fuzz_one(std::string_view input) {
+static std::string fuzz_vocabulary(std::string_view input) {
   return outcome([&] { Vocabulary(std::string(input), "v"); }) + outcome([&] {
            const Vocabulary vocabulary(kSpecial + std::string(input), "v");
            WordPiece word_piece(vocabulary);
@@ -21,9 +21,11 @@ std::string fuzz_one(std::string_view input) {
          });
 }
 
-std::vector<std::string> seeds() {
+static std::vector<std::string> vocabulary_seeds() {
   return {kSpecial + "the\n##s\n",           "un\n##able\n##a\nx", "É“日\n\xff\xc3",
           "One. Two! Mr. A. Three?\n\nFour", "\xf0\x9f\x98\x80",   "\r\n\n\n"};
 }
+
+static const Target kVocabulary("vocabulary", fuzz_vocabulary, vocabulary_seeds);
 
 }  // namespace tutti::fuzz

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "support/text.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -55,8 +56,6 @@ std::size_t count(const std::string& text, const std::string& part) {
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
   return found;
 }
-
-bool contains(const std::string& text, const std::string& part) { return count(text, part) > 0; }
 
 /// Gone, or dead and only not yet collected by whoever adopted it.
 bool is_gone(pid_t pid) {

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "report/explain.h"
+#include "support/text.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -44,10 +45,8 @@ json record(const StepBreakdown& breakdown) {
 
 json run_record() { return {{"record", "run"}, {"config", {{"model", "mnist-cnn"}, {"wire", "fp32"}}}}; }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 template <typename Function>
-std::string error_of(Function function) {
+std::string complaint_of(Function function) {
   try {
     function();
   } catch (const Error& error) {
@@ -94,7 +93,7 @@ TEST(Explain, TakesTheLastPartOfAResumedRun) {
   older.first_step = 100;
   EXPECT_TRUE(contains(explain({run_record(), record(older), run_record(), record(breakdown_of(2))}), "steps 6 to 25"));
   // What an earlier part measured does not describe the last one.
-  EXPECT_NE(error_of([&] { explain({run_record(), record(older), run_record()}); }), "");
+  EXPECT_NE(complaint_of([&] { explain({run_record(), record(older), run_record()}); }), "");
 }
 
 TEST(Explain, ExplainsOneRankWithoutCommunication) {
@@ -108,7 +107,7 @@ TEST(Explain, ExplainsOneRankWithoutCommunication) {
 }
 
 TEST(Explain, SaysSoWhenARunDoesNotSay) {
-  const std::string error = error_of([] { explain({run_record()}); });
+  const std::string error = complaint_of([] { explain({run_record()}); });
   EXPECT_TRUE(contains(error, "do not say where the time of a step went")) << error;
 }
 
@@ -177,7 +176,7 @@ TEST_F(Records, AreReadWithoutAHalfWrittenLastLine) {
 TEST_F(Records, NameTheLineThatIsDamaged) {
   for (const char* line : {"{\"record\":\"ep", "[1, 2]", "", "{\"step\":1}", "{\"record\":7}"}) {
     const fs::path file = write(std::string("{\"record\":\"run\"}\n") + line + "\n{\"record\":\"epoch\"}\n");
-    const std::string error = error_of([&] { read_records(file); });
+    const std::string error = complaint_of([&] { read_records(file); });
     EXPECT_TRUE(contains(error, "records.jsonl, line 2: this is not a record")) << line << ": " << error;
   }
 }
@@ -187,8 +186,8 @@ TEST_F(Records, AreFoundByNameFolderOrFile) {
   EXPECT_EQ(find_records("first", folder_), file);
   EXPECT_EQ(find_records((folder_ / "first").string(), "elsewhere"), file);
   EXPECT_EQ(find_records(file.string(), "elsewhere"), file);
-  EXPECT_TRUE(contains(error_of([&] { find_records("frist", folder_); }), "did you mean 'first'?"));
-  EXPECT_TRUE(contains(error_of([&] { find_records("first", "elsewhere"); }), "no run 'first'"));
+  EXPECT_TRUE(contains(complaint_of([&] { find_records("frist", folder_); }), "did you mean 'first'?"));
+  EXPECT_TRUE(contains(complaint_of([&] { find_records("first", "elsewhere"); }), "no run 'first'"));
 }
 
 }  // namespace

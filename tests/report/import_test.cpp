@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 std::string error_of(const std::string& content) {
   try {
-    testing::through_records("text.md", content);
+    test::through_records("text.md", content);
   } catch (const Error& error) {
     return error.what();
   }
@@ -36,7 +36,7 @@ const char* const kLog =
     "Communication time: 0.1500 seconds\nTraining time: 3.01 seconds\nCommunication time: 0.1600 seconds\n";
 
 TEST(ImportRankTimes, GivesEveryRankItsTimes) {
-  const Table table = rank_times_table(testing::through_records("log.txt", kLog));
+  const Table table = rank_times_table(test::through_records("log.txt", kLog));
   ASSERT_EQ(table.rows.size(), 5u);
   EXPECT_EQ(row_text(table, 0), "published|U_Net|16|2|1|1|0|8.50|0.5000");
   EXPECT_EQ(row_text(table, 1), "published|U_Net|16|2|2|1|0|4.00|0.2500");
@@ -66,7 +66,7 @@ const char* const kRates =
 
 TEST(ImportStepRates, TakesTheSlowestOfUnequalNodesAsBaseline) {
   std::vector<std::string> import_notes, notes;
-  const std::vector<Cell> cells = testing::through_records("rates.md", kRates, &import_notes);
+  const std::vector<Cell> cells = test::through_records("rates.md", kRates, &import_notes);
   const Table table = step_rates_table(group_cells(cells), notes);
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(row_text(table, 0), "published|ResNet18|128|1|lm6|100.71|120.70|120.70||");
@@ -96,7 +96,7 @@ const char* const kStrategies =
 
 TEST(ImportStrategies, GivesRatesDeviationsAndEfficiency) {
   std::vector<std::string> notes;
-  const std::vector<Cell> cells = testing::through_records("s.md", kStrategies, &notes);
+  const std::vector<Cell> cells = test::through_records("s.md", kStrategies, &notes);
   const std::vector<Group> groups = group_cells(cells);
   const Table table = strategies_table(groups);
   ASSERT_EQ(table.rows.size(), 3u);
@@ -127,7 +127,7 @@ const char* const kNodes =
 
 TEST(ImportNodes, AveragesOverRepeatsOnDifferentNodes) {
   std::vector<std::string> notes;
-  const Table table = nodes_table(testing::through_records("n.md", kNodes), notes);
+  const Table table = nodes_table(test::through_records("n.md", kNodes), notes);
   ASSERT_EQ(table.rows.size(), 4u);
   EXPECT_EQ(row_text(table, 0), "published|MNIST|1|1|10|64|938|2:00:00|1.00|gn03");
   EXPECT_EQ(row_text(table, 1), "published|MNIST|2|2|10|64|469|0:50:00||gn[02,05]");
@@ -139,7 +139,7 @@ TEST(ImportNodes, AveragesOverRepeatsOnDifferentNodes) {
 TEST(ImportNodes, ShowsAStatedAverageAndNotesWhereItIsWrong) {
   std::vector<std::string> notes;
   const Table table =
-      nodes_table(testing::through_records(
+      nodes_table(test::through_records(
                       "n.md", std::string(kNodes) +
                                   "| **2** | **2** | **10** | **64** | **469** | **1:30:00** | **1.5** | **Avg** |\n"),
                   notes);
@@ -162,13 +162,13 @@ TEST(Import, PassesOverWhatOnlyLaysATextOut) {
   const std::string layout =
       "\n# Figures\n<div align=\"center\">\n<img src=\"./a.png\" align=center/>\n![b](b.png)\n</div>";
   for (const char* text : {kLog, kRates, kStrategies, kNodes})
-    EXPECT_EQ(testing::through_records("t", text + layout).size(), testing::through_records("t", text).size()) << text;
+    EXPECT_EQ(test::through_records("t", text + layout).size(), test::through_records("t", text).size()) << text;
   EXPECT_EQ(error_of(kNodes + layout), "");
 }
 
 TEST(ImportFigures, GiveTheCellsOfEveryForm) {
   std::vector<std::string> notes;
-  const auto tables_of = [&](const std::string& content) { return testing::through_records("f.csv", content, &notes); };
+  const auto tables_of = [&](const std::string& content) { return test::through_records("f.csv", content, &notes); };
   const Table ranks = rank_times_table(
       tables_of("# Source: us\nmodel,batch,workers,ranks,epoch,rank,train_s,comm_s\nnet,16,2,2,1,0,4.00,0.25\n"
                 "net,16,2,2,1,1,4.01,0.26\nnet,16,2,1,1,0,8.5,0.5\n"));

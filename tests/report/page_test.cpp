@@ -10,14 +10,13 @@
 #include "report/page_assets.h"
 #include "report/page_table.h"
 #include "report/sample_document.h"
+#include "support/text.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
 using nlohmann::json;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;

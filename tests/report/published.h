@@ -8,7 +8,7 @@
 #include "report/import.h"
 #include "support/published_texts.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 /// Imports a text, writes its cells as records, and reads those back.
 inline std::vector<Cell> through_records(const std::string& name, const std::string& content,
@@ -21,4 +21,4 @@ inline std::vector<Cell> through_records(const std::string& name, const std::str
   return cells;
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test

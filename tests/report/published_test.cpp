@@ -28,7 +28,7 @@ std::vector<std::string> split(const std::string& line) {
 std::vector<Row> rows_of(const std::string& name) {
   std::vector<Row> rows;
   std::vector<std::string> columns;
-  std::istringstream stream(read_file(testing::published_figures(name)));
+  std::istringstream stream(read_file(test::published_figures(name)));
   for (std::string line; std::getline(stream, line);) {
     if (line[0] == '#') continue;
     // Only the last column, a node list, has commas of its own.
@@ -48,7 +48,7 @@ std::vector<Row> rows_of(const std::string& name) {
 }
 
 std::vector<Cell> cells_of(const std::string& name, std::vector<std::string>* notes = nullptr) {
-  return testing::through_records(name, read_file(testing::published_figures(name)), notes);
+  return test::through_records(name, read_file(test::published_figures(name)), notes);
 }
 
 int digits_behind_point(const std::string& number) {
@@ -286,7 +286,7 @@ std::vector<Study> studies_at_hand() {
       {"mnist_bigmnist_cluster.md", {"mnist_bigmnist_cluster.csv"}}};
   std::vector<Study> found;
   for (const Study& study : all)
-    if (std::filesystem::exists(testing::published_folder() / study.text)) found.push_back(study);
+    if (std::filesystem::exists(test::published_folder() / study.text)) found.push_back(study);
   return found;
 }
 
@@ -301,7 +301,7 @@ TEST_P(PublishedStudy, HasTheFiguresOfItsText) {
   for (const std::string& name : study.figures)
     for (const Cell& cell : cells_of(name)) figures.push_back(cell);
   const std::vector<Cell> cells =
-      testing::through_records(study.text, read_file(testing::published_folder() / study.text));
+      test::through_records(study.text, read_file(test::published_folder() / study.text));
   EXPECT_EQ(records_of(cells), records_of(figures));
 }
 

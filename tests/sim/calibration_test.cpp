@@ -55,7 +55,7 @@ TEST(PublishedTable, IsReadWithItsColumnsAfterTheBaseline) {
   EXPECT_EQ(std::count_if(rows.begin(), rows.end(), [](const PublishedRow& row) { return row.is_mislabelled; }), 3);
 }
 
-std::string refusal(const std::string& rows) {
+std::string row_refusal(const std::string& rows) {
   try {
     parse_published("| DNN | BS | CONNECTION | METHOD | Baseline | 4 GPUs |\n" + rows, "t.md");
   } catch (const Error& error) {
@@ -78,7 +78,7 @@ TEST(PublishedTable, TakesAnyModelThatCanBePlannedAndColumnsAsItsHeaderHasThem) 
 }
 
 TEST(PublishedTable, SaysWhichLineItCannotRead) {
-  EXPECT_EQ(refusal("| ResNet-50 | 64 | 10GbE | BSP-A2A | 253.1 | 900 |\n"), "accepted");
+  EXPECT_EQ(row_refusal("| ResNet-50 | 64 | 10GbE | BSP-A2A | 253.1 | 900 |\n"), "accepted");
   for (const auto& [row, why] : std::vector<std::pair<std::string, std::string>>{
            {"| ResNet-50 | 64 | 10GbE | BSP-A2A | 253.1 | fast |", "t.md, line 2: 'fast' is no rate"},
            {"| ResNet-50 | 64 | 10GbE | BSP-A2A | 253.1 |", "t.md, line 2: 5 fields"},
@@ -86,7 +86,7 @@ TEST(PublishedTable, SaysWhichLineItCannotRead) {
            {"| ResNet-50 | 64 | 10GbE | BSP-A2A | 253.1 | 0 |", "t.md, line 2: nothing is trained"},
            {"| ResNet-5 | 64 | 10GbE | BSP-A2A | 253.1 | 900 |", "t.md, line 2: unknown model 'ResNet-5'"},
            {"| ResNet-50 | 64 | Modem | BSP-A2A | 253.1 | 900 |", "t.md, line 2: unknown network 'Modem'"}})
-    EXPECT_EQ(refusal(row).substr(0, why.size()), why);
+    EXPECT_EQ(row_refusal(row).substr(0, why.size()), why);
   EXPECT_THROW(parse_published("nothing here", "t.md"), Error);
   EXPECT_THROW(parse_published("", "t.md"), Error);
 }

@@ -16,7 +16,7 @@ LinkCost cost(double startup_s, double per_byte_s) {
   return fit_link_cost(samples);
 }
 
-Links measured_links() {
+Links own_links() {
   Links links;
   links.all_reduce = cost(100e-6, 1e-9);
   links.reduce_scatter = cost(60e-6, 0.5e-9);
@@ -39,7 +39,7 @@ Profile measured_profile() {
 
 TEST(OwnEngine, AddsUpWhatABspStepIsMadeOf) {
   const Profile profile = measured_profile();
-  const Links links = measured_links();
+  const Links links = own_links();
   const Plan plan = make_bsp_plan(profile, links, 2, {});
   const double expected_s = profile.rest_s + profile.forward_s + profile.backward_s + profile.update_s +
                             links.all_reduce.interpolated(plan.elements * 4);
@@ -48,7 +48,7 @@ TEST(OwnEngine, AddsUpWhatABspStepIsMadeOf) {
 
 TEST(OwnEngine, TakesEachOperationsOwnCost) {
   const Profile profile = measured_profile();
-  Links links = measured_links();
+  Links links = own_links();
   StrategyOptions options;
   options.bucket_bytes = 100 << 20;  // one bucket
   const Plan plan = make_dear_plan(profile, links, 2, options);
@@ -63,7 +63,7 @@ TEST(OwnEngine, UpdatesWhileItWaitsOrHasNothingToCarry) {
   StrategyOptions options;
   options.partition_bytes = 1 << 20;
   const auto step_s = [&](double update_s, double per_byte_s) {
-    Links links = measured_links();
+    Links links = own_links();
     links.all_reduce = cost(100e-6, per_byte_s);
     const Plan plan = make_bytescheduler_plan(profile, links, 2, options);
     Profile updating = profile;
@@ -81,15 +81,15 @@ TEST(OwnEngine, SaysWhatBoundsAStepOfARun) {
   StrategyOptions options;
   options.bucket_bytes = 100 << 20;  // one reduce-scatter and one all-gather
   const PlannedStrategy dear =
-      plan_run(find_strategy("dear"), options, measured_profile(), measured_links(), 2, all_but_servers());
-  const std::string why = reasons(dear, cluster_of_run(measured_links(), 2), 2);
+      plan_run(find_strategy("dear"), options, measured_profile(), own_links(), 2, all_but_servers());
+  const std::string why = reasons(dear, cluster_of_run(own_links(), 2), 2);
   EXPECT_NE(why.find("At 2 ranks: --strategy dear --bucket-mb 100\n"), std::string::npos) << why;
   EXPECT_NE(why.find("The busiest part of the way is the links as they were measured"), std::string::npos) << why;
   EXPECT_NE(why.find("Bandwidth bounds it: start-ups are 0.1 ms of that"), std::string::npos) << why;
 }
 
 TEST(Candidates, ComeFastestFirstAndSendDifferentMessages) {
-  const auto found = find_candidates(measured_profile(), measured_links(), 4, all_but_servers(), 100);
+  const auto found = find_candidates(measured_profile(), own_links(), 4, all_but_servers(), 100);
   ASSERT_GE(found.size(), 4U);
   for (std::size_t i = 1; i < found.size(); ++i) {
     EXPECT_GE(found[i].step.step_s, found[i - 1].step.step_s);
@@ -104,20 +104,20 @@ TEST(Candidates, ComeFastestFirstAndSendDifferentMessages) {
 }
 
 TEST(Candidates, AreTakenFromAllStrategiesOfARun) {
-  const auto all = plan_run(measured_profile(), measured_links(), 4, all_but_servers());
+  const auto all = plan_run(measured_profile(), own_links(), 4, all_but_servers());
   std::vector<std::string> expected, names;
   for (const Strategy& strategy : strategies())
     if (!strategy.uses_servers) expected.push_back(strategy.name);
   for (const PlannedStrategy& one : all) names.push_back(one.name);
   EXPECT_EQ(names, expected);
-  for (const PlannedStrategy& one : find_candidates(measured_profile(), measured_links(), 4, all_but_servers(), 3))
+  for (const PlannedStrategy& one : find_candidates(measured_profile(), own_links(), 4, all_but_servers(), 3))
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const PlannedStrategy& other) {
       return other.name == one.name && other.settings == one.settings && other.step.step_s == one.step.step_s;
     })) << one.name;
 }
 
 TEST(Candidates, HaveBspAmongThemHoweverSlowItIsPredictedToBe) {
-  const auto found = find_candidates(measured_profile(), measured_links(), 4, all_but_servers(), 2);
+  const auto found = find_candidates(measured_profile(), own_links(), 4, all_but_servers(), 2);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found.back().name, "bsp");
 }
@@ -125,7 +125,7 @@ TEST(Candidates, HaveBspAmongThemHoweverSlowItIsPredictedToBe) {
 TEST(Candidates, AreOnlyThoseThatMayRun) {
   CandidateRules rules = all_but_servers();
   rules.allows = [](const Strategy& strategy) { return std::string(strategy.name) == "wfbp"; };
-  const auto found = find_candidates(measured_profile(), measured_links(), 4, rules, 6);
+  const auto found = find_candidates(measured_profile(), own_links(), 4, rules, 6);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].name, "wfbp");
 }
@@ -133,7 +133,7 @@ TEST(Candidates, AreOnlyThoseThatMayRun) {
 TEST(Candidates, AreSimulatedAsTheEngineWillRunThem) {
   CandidateRules rules = all_but_servers();
   rules.adapt = [](Plan& plan) { plan.barrier = Barrier::optimizer_step, plan.sharded_optimizer = false; };
-  for (const PlannedStrategy& one : find_candidates(measured_profile(), measured_links(), 4, rules, 100))
+  for (const PlannedStrategy& one : find_candidates(measured_profile(), own_links(), 4, rules, 100))
     EXPECT_EQ(one.plan.barrier, Barrier::optimizer_step) << one.name;
 }
 

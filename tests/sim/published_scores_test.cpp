@@ -10,7 +10,7 @@ namespace {
 
 std::vector<Prediction> predictions(const std::string& name) {
   std::vector<PublishedRow> rows;
-  for (const PublishedRow& row : parse_published(read_file(testing::published_figures(name)), name))
+  for (const PublishedRow& row : parse_published(read_file(test::published_figures(name)), name))
     if (!row.is_mislabelled) rows.push_back(row);
   Clusters clusters;
   for (const std::string& name : published_networks()) clusters[name] = load_cluster(name);

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "launch/launcher.h"
+#include "tutti/communicator.h"
 #include "tutti/error.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 /// One command of `tutti`, as its header has it: adds itself to a program and returns what runs it.
 using AddCommand = std::function<std::function<int()>(CLI::App&)>;
@@ -35,6 +37,11 @@ inline int run_commands(int argc, char** argv, const std::vector<AddCommand>& co
     return runs.at(program.get_subcommands().front())();
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? program.exit(error) : (program.exit(error), 2);
+  } catch (const Stopped&) {
+    return kExitPeerFailed;
+  } catch (const CommFailed& error) {
+    fmt::print(stderr, "tutti: {}\n", error.what());
+    return kExitPeerFailed;
   } catch (const UsageError& error) {
     fmt::print(stderr, "tutti: {}\n", error.what());
     return 2;
@@ -44,4 +51,4 @@ inline int run_commands(int argc, char** argv, const std::vector<AddCommand>& co
   }
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 
-namespace tutti::testing {
+namespace tutti::test {
 
 /// A file of figures that comes with the repository: "unet_gpus_workers.csv".
 inline std::filesystem::path published_figures(const std::string& name) {
@@ -21,4 +21,4 @@ inline std::filesystem::path published_folder() {
   return std::filesystem::exists(folder) ? folder : std::filesystem::path();
 }
 
-}  // namespace tutti::testing
+}  // namespace tutti::test

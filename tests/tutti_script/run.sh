@@ -76,7 +76,7 @@ test_a_torch_dir_without_torch_is_refused_by_name() {
 test_an_unknown_build_is_refused_with_the_known_ones() {
   capture env TUTTI_BUILD=fast "$repository/tutti" --version
   expect_status 1
-  expect_text "TUTTI_BUILD is fast; known: release, debug, asan, tsan, cuda"
+  expect_text "TUTTI_BUILD is fast; known: release, debug, asan, tsan, coverage, cuda"
 }
 
 test_a_missing_package_is_named_with_its_reason_and_not_installed_when_that_is_forbidden() {
@@ -240,6 +240,26 @@ test_no_test_that_matches_is_a_failure() {
   expect_status 1
   expect_text "no test ran"
   expect_last_line "tests: 0 passed, 0 failed, 0 skipped"
+}
+
+test_quick_builds_and_runs_only_what_is_labelled_so() {
+  local tree
+  tree=$(small_tree)
+  cat >>"$tree/CMakeLists.txt" <<'END'
+tutti_label_test(good tutti quick)
+add_executable(broken broken.cpp)
+add_test(NAME slow COMMAND broken)
+tutti_label_test(slow broken)
+END
+  echo 'int main() { return 1; }' >"$tree/broken.cpp"
+  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test --quick
+  expect_status 0
+  expect_no_text "slow"
+  expect_last_line "tests: 1 passed, 0 failed, 0 skipped"
+  [[ -e $tree/build/release/tutti && ! -e $tree/build/release/broken ]] || fail "built $(ls "$tree/build/release")"
+  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test
+  expect_status 1
+  expect_last_line "tests: 1 passed, 1 failed, 0 skipped"
 }
 
 test_clean_removes_the_build_folder_only() {

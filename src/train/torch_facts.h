@@ -10,4 +10,7 @@ namespace tutti {
 /// Throws UsageError for an unknown one.
 TorchFacts ask_torch(const std::string& model);
 
+/// That libtorch can use; asking does not take hold of one, so that a parent of ranks may.
+int gpu_count();
+
 }  // namespace tutti

@@ -1,10 +1,11 @@
-#include "cli/torch_facts.h"
+#include "train/torch_facts.h"
 
 #include <fmt/format.h>
+#include <torch/cuda.h>
 #include <torch/version.h>
 
-#include "cli/gpu_names.h"
 #include "model/model.h"
+#include "train/gpu_names.h"
 
 namespace tutti {
 namespace {
@@ -32,5 +33,7 @@ TorchFacts ask_torch(const std::string& model) {
   if (!model.empty()) facts.parameters = parameters_of(model);
   return facts;
 }
+
+int gpu_count() { return torch::cuda::is_available() ? static_cast<int>(torch::cuda::device_count()) : 0; }
 
 }  // namespace tutti

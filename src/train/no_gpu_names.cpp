@@ -1,4 +1,4 @@
-#include "cli/gpu_names.h"
+#include "train/gpu_names.h"
 
 namespace tutti {
 

@@ -1,7 +1,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/cuda.h>
 
-#include "cli/gpu_names.h"
+#include "train/gpu_names.h"
 
 namespace tutti {
 

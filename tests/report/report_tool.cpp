@@ -1,5 +1,0 @@
-#include "cli/report_command.h"
-#include "support/command_tool.h"
-
-/// report_tool report …: as `tutti report …`, without libtorch.
-int main(int argc, char** argv) { return tutti::testing::run_commands(argc, argv, {tutti::add_report_command}); }

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <string>
+
+namespace tutti {
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace tutti
