@@ -4,8 +4,8 @@
 #include <map>
 #include <regex>
 
+#include "record/node_list.h"
 #include "report/import.h"
-#include "report/node_list.h"
 
 namespace tutti {
 namespace {

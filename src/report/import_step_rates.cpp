@@ -5,8 +5,8 @@
 #include <regex>
 #include <set>
 
+#include "record/node_list.h"
 #include "report/import.h"
-#include "report/node_list.h"
 
 namespace tutti {
 namespace {
