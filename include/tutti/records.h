@@ -58,9 +58,10 @@ struct RunRecord {
   static constexpr const char* kKind = "run";
   nlohmann::json config = nlohmann::json::object();  // see config_record()
   std::vector<NodeRanks> nodes;
-  Environment environment;
+  std::optional<Environment> environment;
   std::string launcher;  // what started the ranks
   int64_t resumed_at_step = 0;
+  RunConfig parsed = {};  // from `config`, when the record was read
 };
 /// All options by their names, completed with what became of two of them: as records and checkpoints have it.
 nlohmann::json config_record(nlohmann::json options, int ranks, const std::string& device_used);

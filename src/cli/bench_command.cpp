@@ -88,8 +88,8 @@ void warn(const SweepFolder& folder) {
                load, cores);
   if (std::string(build_type()).find("Release") != 0)
     fmt::print("note: this is a {} build, which is slower than a Release build\n", build_type());
-  const std::string& commit = folder.plan().environment.commit;
-  if (!commit.empty() && commit != build_commit())
+  const std::string commit = folder.plan().environment ? folder.plan().environment->commit : build_commit();
+  if (commit != build_commit())
     fmt::print("note: this sweep was begun with commit {}, this is {}; each record says which one it comes from\n",
                commit, build_commit());
   std::vector<std::string> said;

@@ -50,163 +50,152 @@ std::shared_ptr<const Environment> shared_environment(std::string_view text) {
 }  // namespace
 
 const Schema<Configuration>& schema(const Configuration*) {
-  static const auto result =
-      Schema<Configuration>()
-          .add("model", &Configuration::model, Rule::if_any)
-          .add("data", &Configuration::data, Rule::if_any)
-          .add("strategy", &Configuration::strategy, Rule::if_any)
-          .add("wire", &Configuration::wire, Rule::if_any)
-          .add("transport", &Configuration::transport, Rule::if_any)
-          .add("network", &Configuration::network, Rule::if_any)
-          .add("precision", &Configuration::precision, Rule::if_any)
-          .add("device", &Configuration::device, Rule::if_any)
-          .add("other", &Configuration::other, Rule::if_any)
-          .add("batch", &Configuration::batch, Rule::if_any)
-          .add("ranks", &Configuration::ranks, Rule::if_any)
-          .add("nodes", &Configuration::nodes, Rule::if_any)
-          .add("servers", &Configuration::servers, Rule::if_any)
-          .add("workers", &Configuration::workers, Rule::if_any)
-          .others(
-              [](JsonText& text, const std::string& key, Configuration& to) {
-                if (text.next() == 'n')
-                  text.skip();
-                else
-                  to.by_name.emplace_back(key, text.next() == '"' ? text.text() : std::string(text.skip()));
-              },
-              [](json& record, const std::string&, const Configuration& from) {
-                for (const auto& [name, value] : from.by_name) record[name] = value;
-              });
+  using R = Configuration;
+  static const Schema<R> result = {{"model", &R::model, Rule::if_any},
+                                   {"data", &R::data, Rule::if_any},
+                                   {"strategy", &R::strategy, Rule::if_any},
+                                   {"wire", &R::wire, Rule::if_any},
+                                   {"transport", &R::transport, Rule::if_any},
+                                   {"network", &R::network, Rule::if_any},
+                                   {"precision", &R::precision, Rule::if_any},
+                                   {"device", &R::device, Rule::if_any},
+                                   {"other", &R::other, Rule::if_any},
+                                   {"batch", &R::batch, Rule::if_any},
+                                   {"ranks", &R::ranks, Rule::if_any},
+                                   {"nodes", &R::nodes, Rule::if_any},
+                                   {"servers", &R::servers, Rule::if_any},
+                                   {"workers", &R::workers, Rule::if_any},
+                                   {kAnyOther,
+                                    [](JsonText& text, const std::string& key, Configuration& to) {
+                                      if (text.next() == 'n')
+                                        text.skip();
+                                      else
+                                        to.by_name.emplace_back(
+                                            key, text.next() == '"' ? text.text() : std::string(text.skip()));
+                                    },
+                                    [](json& record, const std::string&, const Configuration& from) {
+                                      for (const auto& [name, value] : from.by_name) record[name] = value;
+                                    }}};
   return result;
 }
 
 const Schema<RankTimesOfEpoch>& schema(const RankTimesOfEpoch*) {
-  static const auto result = Schema<RankTimesOfEpoch>()
-                                 .add("rank", &RankTimesOfEpoch::rank)
-                                 .add("node", &RankTimesOfEpoch::node, Rule::if_any)
-                                 .add("train_s", &RankTimesOfEpoch::train_s)
-                                 .add("comm_s", &RankTimesOfEpoch::comm_s)
-                                 .add("comm_exposed_s", &RankTimesOfEpoch::comm_exposed_s)
-                                 .add("data_wait_s", &RankTimesOfEpoch::data_wait_s);
+  using R = RankTimesOfEpoch;
+  static const Schema<R> result = {
+      {"rank", &R::rank},     {"node", &R::node, Rule::if_any},       {"train_s", &R::train_s},
+      {"comm_s", &R::comm_s}, {"comm_exposed_s", &R::comm_exposed_s}, {"data_wait_s", &R::data_wait_s}};
   return result;
 }
 
 const Schema<RateAtStep>& schema(const RateAtStep*) {
-  static const auto result = Schema<RateAtStep>().add("step", &RateAtStep::step).add("value", &RateAtStep::data_per_s);
+  using R = RateAtStep;
+  static const Schema<R> result = {{"step", &R::step}, {"value", &R::data_per_s}};
   return result;
 }
 
 const Schema<EpochTimes>& schema(const EpochTimes*) {
-  static const auto result = Schema<EpochTimes>()
-                                 .add("epoch", &EpochTimes::epoch)
-                                 .add("train_s", &EpochTimes::train_s)
-                                 .add("test_s", &EpochTimes::test_s)
-                                 .add("test_accuracy", &EpochTimes::test_accuracy)
-                                 .add("test_dice", &EpochTimes::test_dice)
-                                 .add("test_loss", &EpochTimes::test_loss)
-                                 .add("loss", &EpochTimes::loss)
-                                 .add(
-                                     "data_per_s",
-                                     [](JsonText& text, const std::string& key, EpochTimes& to) {
-                                       if (text.next() == '[')
-                                         read_value(text, key, to.rates);
-                                       else
-                                         text.skip();  // a number, of the whole epoch: as a training run has it
-                                     },
-                                     [](json& record, const std::string& key, const EpochTimes& from) {
-                                       record[key] = write_value(from.rates);
-                                     })
-                                 .add("ranks", &EpochTimes::ranks);
+  using R = EpochTimes;
+  static const Schema<R> result = {
+      {"epoch", &R::epoch},
+      {"train_s", &R::train_s},
+      {"test_s", &R::test_s},
+      {"test_accuracy", &R::test_accuracy},
+      {"test_dice", &R::test_dice},
+      {"test_loss", &R::test_loss},
+      {"loss", &R::loss},
+      {"data_per_s",
+       [](JsonText& text, const std::string& key, EpochTimes& to) {
+         if (text.next() == '[')
+           read_value(text, key, to.rates);
+         else
+           text.skip();  // a number, of the whole epoch: as a training run has it
+       },
+       [](json& record, const std::string& key, const EpochTimes& from) { record[key] = write_value(from.rates); }},
+      {"ranks", &R::ranks}};
   return result;
 }
 
 const Schema<StepParts>& schema(const StepParts*) {
-  static const auto result = Schema<StepParts>()
-                                 .add("compute_s", &StepParts::compute_s)
-                                 .add("exposed", &StepParts::exposed)
-                                 .add("data_wait_s", &StepParts::data_wait_s)
-                                 .add("optimizer_s", &StepParts::optimizer_s);
+  using R = StepParts;
+  static const Schema<R> result = {{"compute_s", &R::compute_s},
+                                   {"exposed", &R::exposed},
+                                   {"data_wait_s", &R::data_wait_s},
+                                   {"optimizer_s", &R::optimizer_s}};
   return result;
 }
 
 const Schema<NodeShare>& schema(const NodeShare*) {
-  static const auto result = Schema<NodeShare>()
-                                 .add("name", &NodeShare::name)
-                                 .add("ranks", &NodeShare::ranks)
-                                 .add("gpu", &NodeShare::gpu, Rule::if_any);
+  using R = NodeShare;
+  static const Schema<R> result = {{"name", &R::name}, {"ranks", &R::ranks}, {"gpu", &R::gpu, Rule::if_any}};
   return result;
 }
 
 const Schema<StatedRate>& schema(const StatedRate*) {
-  static const auto result =
-      Schema<StatedRate>().add("mean", &StatedRate::mean).add("deviation", &StatedRate::deviation);
+  using R = StatedRate;
+  static const Schema<R> result = {{"mean", &R::mean}, {"deviation", &R::deviation}};
   return result;
 }
 
 const Schema<NetworkOfCell>& schema(const NetworkOfCell*) {
-  static const auto result = Schema<NetworkOfCell>()
-                                 .add("name", &NetworkOfCell::name)
-                                 .add("emulated", &NetworkOfCell::is_emulated)
-                                 .add("gbps", &NetworkOfCell::gbps)
-                                 .add("startup_us", &NetworkOfCell::startup_us)
-                                 .add("note", &NetworkOfCell::note);
+  using R = NetworkOfCell;
+  static const Schema<R> result = {{"name", &R::name},
+                                   {"emulated", &R::is_emulated},
+                                   {"gbps", &R::gbps},
+                                   {"startup_us", &R::startup_us},
+                                   {"note", &R::note}};
   return result;
 }
 
 const Schema<Stated>& schema(const Stated*) {
-  static const auto result = Schema<Stated>()
-                                 .add("speedup", &Stated::speedup)
-                                 .add("epochs", &Stated::epochs)
-                                 .add("average", &Stated::is_average, Rule::if_any);
+  using R = Stated;
+  static const Schema<R> result = {
+      {"speedup", &R::speedup}, {"epochs", &R::epochs}, {"average", &R::is_average, Rule::if_any}};
   return result;
 }
 
 const Schema<Cell>& schema(const Cell*) {
-  static const auto result =
-      Schema<Cell>()
-          .add(
-              "source",
-              [](JsonText& text, const std::string& key, Cell& to) { to.source = source_named(text_at(text, key)); },
-              [](json& record, const std::string& key, const Cell& from) { record[key] = word(from.source); })
-          .add("sweep", &Cell::sweep, Rule::if_any)
-          .add("cell", &Cell::id, Rule::if_any)
-          .add("repeat", &Cell::repeat)
-          .add(
-              "status",
-              [](JsonText& text, const std::string& key, Cell& to) { to.is_failed = text_at(text, key) == "failed"; },
-              [](json& record, const std::string& key, const Cell& from) {
-                record[key] = from.is_failed ? "failed" : "done";
-              })
-          .add("error", &Cell::error, Rule::if_any)
-          .add("config", &Cell::config)
-          .add("baseline", &Cell::is_baseline)
-          .add(
-              "environment",
-              [](JsonText& text, const std::string& key, Cell& to) {
-                if (has_at(text, key, '{')) to.environment = shared_environment(text.skip());
-              },
-              [](json& record, const std::string& key, const Cell& from) {
-                if (from.environment) record[key] = *from.environment;
-              })
-          .add("load", &Cell::load)
-          .add("command", &Cell::command, Rule::if_any)
-          .add("launcher", &Cell::launcher, Rule::if_any)
-          .add("wall_s", &Cell::wall_s, Rule::if_any)
-          .add("network", &Cell::network)
-          .add("samples_per_step", &Cell::samples_per_step, Rule::if_any)
-          .add("step_s", &Cell::step_s)
-          .add("warmup_steps", &Cell::warmup_steps)
-          .add("throughput", &Cell::throughput)
-          .add("epochs", &Cell::epochs)
-          .add("breakdown", &Cell::parts)
-          .add("steps", &Cell::steps, Rule::if_any)
-          .add("run_s", &Cell::run_s, Rule::if_any)
-          .add("test_accuracy", &Cell::test_accuracy)
-          .add("test_dice", &Cell::test_dice)
-          .add("test_loss", &Cell::test_loss)
-          .add("peak_rss_bytes", &Cell::peak_rss_bytes, Rule::if_any)
-          .add("nodes", &Cell::nodes, Rule::if_any)
-          .add("node_list", &Cell::node_list, Rule::if_any)
-          .add("stated", &Cell::stated, Rule::if_any);
+  using R = Cell;
+  static const Schema<R> result = {
+      {"source", [](JsonText& text, const std::string& key, Cell& to) { to.source = source_named(text_at(text, key)); },
+       [](json& record, const std::string& key, const Cell& from) { record[key] = word(from.source); }},
+      {"sweep", &R::sweep, Rule::if_any},
+      {"cell", &R::id, Rule::if_any},
+      {"repeat", &R::repeat},
+      {"status",
+       [](JsonText& text, const std::string& key, Cell& to) { to.is_failed = text_at(text, key) == "failed"; },
+       [](json& record, const std::string& key, const Cell& from) {
+         record[key] = from.is_failed ? "failed" : "done";
+       }},
+      {"error", &R::error, Rule::if_any},
+      {"config", &R::config},
+      {"baseline", &R::is_baseline},
+      {"environment",
+       [](JsonText& text, const std::string& key, Cell& to) {
+         if (has_at(text, key, '{')) to.environment = shared_environment(text.skip());
+       },
+       [](json& record, const std::string& key, const Cell& from) {
+         if (from.environment) record[key] = *from.environment;
+       }},
+      {"load", &R::load},
+      {"command", &R::command, Rule::if_any},
+      {"launcher", &R::launcher, Rule::if_any},
+      {"wall_s", &R::wall_s, Rule::if_any},
+      {"network", &R::network},
+      {"samples_per_step", &R::samples_per_step, Rule::if_any},
+      {"step_s", &R::step_s},
+      {"warmup_steps", &R::warmup_steps},
+      {"throughput", &R::throughput},
+      {"epochs", &R::epochs},
+      {"breakdown", &R::parts},
+      {"steps", &R::steps, Rule::if_any},
+      {"run_s", &R::run_s, Rule::if_any},
+      {"test_accuracy", &R::test_accuracy},
+      {"test_dice", &R::test_dice},
+      {"test_loss", &R::test_loss},
+      {"peak_rss_bytes", &R::peak_rss_bytes, Rule::if_any},
+      {"nodes", &R::nodes, Rule::if_any},
+      {"node_list", &R::node_list, Rule::if_any},
+      {"stated", &R::stated, Rule::if_any}};
   return result;
 }
 

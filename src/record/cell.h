@@ -22,7 +22,7 @@ struct Configuration {
   std::string model, data, strategy, wire, transport, network, precision, device;
   std::string other;                                           // further settings, "width 64, tokens 128"
   std::vector<std::pair<std::string, std::string>> by_name{};  // … those that a record has by their names
-  int64_t batch = 0;  // per rank
+  int64_t batch = 0;                                           // per rank
   int ranks = 0;
   int nodes = 0;
   int servers = -1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -108,80 +109,86 @@ enum class Rule {
   if_any,       // not written where it has the value that it begins with, or where there is none of it
 };
 
+/// For Rule::if_any; `initial` is what it begins with.
 template <typename T>
-class Schema {
- public:
+bool is_nothing(const T& value, const T& initial) {
+  if constexpr (IsVector<T>::value || std::is_same_v<T, std::string>)
+    return value.empty();
+  else if constexpr (HasSchema<T>::value)
+    return write_value(value).empty();
+  else if constexpr (std::is_arithmetic_v<T>)
+    return value == initial;
+  else
+    return false;
+}
+
+/// A member of T and its name.
+template <typename T>
+struct Field {
   using Read = std::function<void(JsonText& text, const std::string& key, T& to)>;
   using Write = std::function<void(nlohmann::json& record, const std::string& key, const T& from)>;
 
   template <typename Base, typename Member>
-  Schema& add(const char* key, Member Base::*member, Rule rule = Rule::plain) {
+  Field(const char* name, Member Base::*member, Rule rule = Rule::plain)
+      : key(name), is_required(rule == Rule::required) {
     static_assert(std::is_base_of_v<Base, T>);
-    if (rule == Rule::required) required_.push_back(key);
-    return add(
-        key,
-        [member, rule](JsonText& text, const std::string& name, T& to) {
-          if constexpr (std::is_same_v<Member, double> || std::is_same_v<Member, std::optional<double>>)
-            if (rule == Rule::null_is_nan && text.next() == 'n') to.*member = std::numeric_limits<double>::quiet_NaN();
-          read_value(text, name, to.*member);
-        },
-        [member, rule](nlohmann::json& record, const std::string& name, const T& from) {
-          if constexpr (IsOptional<Member>::value)
-            if (!(from.*member)) return;
-          if (rule == Rule::if_any && is_nothing(from.*member, T().*member)) return;
-          record[name] = write_value(from.*member);
-        });
+    read = [member, rule](JsonText& text, const std::string& named, T& to) {
+      if constexpr (std::is_same_v<Member, double> || std::is_same_v<Member, std::optional<double>>)
+        if (rule == Rule::null_is_nan && text.next() == 'n') to.*member = std::numeric_limits<double>::quiet_NaN();
+      read_value(text, named, to.*member);
+    };
+    write = [member, rule](nlohmann::json& record, const std::string& named, const T& from) {
+      if constexpr (IsOptional<Member>::value)
+        if (!(from.*member)) return;
+      if (rule != Rule::if_any || !is_nothing(from.*member, T().*member)) record[named] = write_value(from.*member);
+    };
   }
-  /// A member that stands in the record in a way of its own.
-  Schema& add(const char* key, Read read, Write write) {
-    readers_[key] = std::move(read);
-    writers_.emplace_back(key, std::move(write));
-    return *this;
-  }
-  /// For all names that no member has.
-  Schema& others(Read read, Write write) {
-    read_other_ = std::move(read);
-    writers_.emplace_back("", std::move(write));
-    return *this;
+  /// One that stands in the record in a way of its own. Without a name: whatever no other member is called.
+  Field(const char* name, Read reads, Write writes) : key(name), read(std::move(reads)), write(std::move(writes)) {}
+
+  std::string key;
+  bool is_required = false;
+  Read read;
+  Write write;
+};
+constexpr const char* kAnyOther = "";
+
+template <typename T>
+class Schema {
+ public:
+  Schema(std::initializer_list<Field<T>> fields, const std::vector<Field<T>>& more = {}) : fields_(more) {
+    fields_.insert(fields_.end(), fields);
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      places_[fields_[i].key] = i;
+      has_required_ = has_required_ || fields_[i].is_required;
+    }
   }
 
   void read(JsonText& text, T& to) const {
-    std::size_t found = 0;
+    std::vector<bool> is_there(has_required_ ? fields_.size() : 0);
     text.object([&](const std::string& key) {
-      if (const auto reader = readers_.find(key); reader != readers_.end()) {
-        for (const std::string& one : required_) found += one == key ? 1 : 0;
-        reader->second(text, key, to);
-      } else if (read_other_) {
-        read_other_(text, key, to);
-      } else {
+      auto place = places_.find(key);
+      if (place == places_.end()) place = places_.find(kAnyOther);
+      if (place == places_.end()) {
         text.skip();
+      } else {
+        if (has_required_) is_there[place->second] = true;
+        fields_[place->second].read(text, key, to);
       }
     });
-    if (found < required_.size()) throw Error("one of \"{}\" is missing", fmt::join(required_, "\", \""));
+    for (std::size_t i = 0; i < is_there.size(); ++i)
+      if (fields_[i].is_required && !is_there[i]) throw Error("its \"{}\" is missing", fields_[i].key);
   }
   nlohmann::json write(const T& from) const {
     nlohmann::json record = nlohmann::json::object();
-    for (const auto& [key, write_one] : writers_) write_one(record, key, from);
+    for (const Field<T>& field : fields_) field.write(record, field.key, from);
     return record;
   }
 
  private:
-  template <typename Member>
-  static bool is_nothing(const Member& value, const Member& initial) {
-    if constexpr (IsVector<Member>::value || std::is_same_v<Member, std::string>)
-      return value.empty();
-    else if constexpr (HasSchema<Member>::value)
-      return write_value(value).empty();
-    else if constexpr (std::is_arithmetic_v<Member>)
-      return value == initial;
-    else
-      return false;
-  }
-
-  std::unordered_map<std::string, Read> readers_;
-  std::vector<std::pair<std::string, Write>> writers_;
-  std::vector<std::string> required_;
-  Read read_other_;
+  std::vector<Field<T>> fields_;
+  std::unordered_map<std::string, std::size_t> places_;
+  bool has_required_ = false;
 };
 
 /// Reads a whole text.

@@ -29,18 +29,17 @@ const std::vector<std::pair<const char*, double RankBreakdown::*>>& parts() {
 }
 
 template <typename T>
-Schema<T> with_rank_times() {
-  return Schema<T>()
-      .add("train_s", &T::train_s)
-      .add("comm_s", &T::comm_s)
-      .add("comm_exposed_s", &T::comm_exposed_s)
-      .add("data_wait_s", &T::data_wait_s)
-      .add("test_s", &T::test_s);
+std::vector<Field<T>> rank_times() {
+  return {{"train_s", &T::train_s},
+          {"comm_s", &T::comm_s},
+          {"comm_exposed_s", &T::comm_exposed_s},
+          {"data_wait_s", &T::data_wait_s},
+          {"test_s", &T::test_s}};
 }
 
 template <typename T>
-Schema<T> with_node_ranks() {
-  return Schema<T>().add("host", &T::host).add("ranks", &T::ranks);
+std::vector<Field<T>> node_ranks() {
+  return {{"host", &T::host}, {"ranks", &T::ranks}};
 }
 
 /// "test_samples", "test_loss" and "test_NAME": reads one of them. False where it is none, or null: not tested.
@@ -72,55 +71,56 @@ void write_test(json& record, const TestResults& results, bool is_tested) {
 }  // namespace
 
 const Schema<Environment>& schema(const Environment*) {
-  static const auto result =
-      Schema<Environment>()
-          .add("tutti", &Environment::tutti, Rule::if_any)
-          .add("commit", &Environment::commit, Rule::if_any)
-          .add("build", &Environment::build, Rule::if_any)
-          .add("compiler", &Environment::compiler, Rule::if_any)
-          .add("host", &Environment::host, Rule::if_any)
-          .add("cpu", &Environment::cpu, Rule::if_any)
-          .add("cores", &Environment::cores, Rule::if_any)
-          .add("libtorch", &Environment::libtorch, Rule::if_any)
-          .others(
-              [](JsonText& text, const std::string& key, Environment& to) { read_value(text, key, to.others[key]); },
-              [](json& record, const std::string&, const Environment& from) { record.update(from.others); });
+  using R = Environment;
+  static const Schema<R> result = {
+      {"tutti", &R::tutti, Rule::if_any},
+      {"commit", &R::commit, Rule::if_any},
+      {"build", &R::build, Rule::if_any},
+      {"compiler", &R::compiler, Rule::if_any},
+      {"host", &R::host, Rule::if_any},
+      {"cpu", &R::cpu, Rule::if_any},
+      {"cores", &R::cores, Rule::if_any},
+      {"libtorch", &R::libtorch, Rule::if_any},
+      {kAnyOther,
+       [](JsonText& text, const std::string& key, Environment& to) { read_value(text, key, to.others[key]); },
+       [](json& record, const std::string&, const Environment& from) { record.update(from.others); }}};
   return result;
 }
 
 const Schema<NodeRanks>& schema(const NodeRanks*) {
-  static const auto result = with_node_ranks<NodeRanks>();
+  using R = NodeRanks;
+  static const Schema<R> result{{}, node_ranks<R>()};
   return result;
 }
 
 const Schema<RunConfig>& schema(const RunConfig*) {
-  static const auto result = Schema<RunConfig>()
-                                 .add("model", &RunConfig::model)
-                                 .add("data", &RunConfig::data)
-                                 .add("strategy", &RunConfig::strategy)
-                                 .add("wire", &RunConfig::wire)
-                                 .add("transport", &RunConfig::transport)
-                                 .add("precision", &RunConfig::precision)
-                                 .add("optimizer", &RunConfig::optimizer)
-                                 .add("device", &RunConfig::device)
-                                 .add("device_used", &RunConfig::device_used)
-                                 .add("batch", &RunConfig::batch)
-                                 .add("accumulate", &RunConfig::accumulate)
-                                 .add("ranks", &RunConfig::ranks)
-                                 .add("servers", &RunConfig::servers)
-                                 .add("workers", &RunConfig::workers)
-                                 .add("threads", &RunConfig::threads)
-                                 .add("width", &RunConfig::width)
-                                 .add("depth", &RunConfig::depth)
-                                 .add("tokens", &RunConfig::tokens)
-                                 .add("bucket_bytes", &RunConfig::bucket_bytes)
-                                 .add("fusion_bytes", &RunConfig::fusion_bytes)
-                                 .add("partition_bytes", &RunConfig::partition_bytes)
-                                 .add("credit_bytes", &RunConfig::credit_bytes)
-                                 .add("clip_norm", &RunConfig::clip_norm)
-                                 .add("link_gbps", &RunConfig::link_gbps)
-                                 .add("link_startup_us", &RunConfig::link_startup_us)
-                                 .add("by_node", &RunConfig::by_node);
+  using R = RunConfig;
+  static const Schema<R> result = {{"model", &R::model},
+                                   {"data", &R::data},
+                                   {"strategy", &R::strategy},
+                                   {"wire", &R::wire},
+                                   {"transport", &R::transport},
+                                   {"precision", &R::precision},
+                                   {"optimizer", &R::optimizer},
+                                   {"device", &R::device},
+                                   {"device_used", &R::device_used},
+                                   {"batch", &R::batch},
+                                   {"accumulate", &R::accumulate},
+                                   {"ranks", &R::ranks},
+                                   {"servers", &R::servers},
+                                   {"workers", &R::workers},
+                                   {"threads", &R::threads},
+                                   {"width", &R::width},
+                                   {"depth", &R::depth},
+                                   {"tokens", &R::tokens},
+                                   {"bucket_bytes", &R::bucket_bytes},
+                                   {"fusion_bytes", &R::fusion_bytes},
+                                   {"partition_bytes", &R::partition_bytes},
+                                   {"credit_bytes", &R::credit_bytes},
+                                   {"clip_norm", &R::clip_norm},
+                                   {"link_gbps", &R::link_gbps},
+                                   {"link_startup_us", &R::link_startup_us},
+                                   {"by_node", &R::by_node}};
   return result;
 }
 
@@ -131,187 +131,189 @@ json config_record(json options, int ranks, const std::string& device_used) {
 }
 
 const Schema<RunRecord>& schema(const RunRecord*) {
-  static const auto result = Schema<RunRecord>()
-                                 .add("config", &RunRecord::config)
-                                 .add("nodes", &RunRecord::nodes)
-                                 .add("environment", &RunRecord::environment)
-                                 .add("launcher", &RunRecord::launcher)
-                                 .add("resumed_at_step", &RunRecord::resumed_at_step);
+  using R = RunRecord;
+  static const Schema<R> result = {
+      {"config",
+       [](JsonText& text, const std::string& key, RunRecord& to) {
+         read_value(text, key, to.config);
+         to.parsed = to.config.get<RunConfig>();
+       },
+       [](json& record, const std::string& key, const RunRecord& from) { record[key] = from.config; }},
+      {"nodes", &R::nodes},
+      {"environment", &R::environment},
+      {"launcher", &R::launcher},
+      {"resumed_at_step", &R::resumed_at_step}};
   return result;
 }
 
 const Schema<TriedPlan>& schema(const TriedPlan*) {
-  static const auto result = Schema<TriedPlan>()
-                                 .add("strategy", &TriedPlan::strategy)
-                                 .add("settings", &TriedPlan::settings)
-                                 .add("predicted_s", &TriedPlan::predicted_s)
-                                 .add("measured_s", &TriedPlan::measured_s)
-                                 .add("step_s", &TriedPlan::step_s);
+  using R = TriedPlan;
+  static const Schema<R> result = {{"strategy", &R::strategy},
+                                   {"settings", &R::settings},
+                                   {"predicted_s", &R::predicted_s},
+                                   {"measured_s", &R::measured_s},
+                                   {"step_s", &R::step_s}};
   return result;
 }
 
 const Schema<SearchRecord>& schema(const SearchRecord*) {
-  static const auto result = Schema<SearchRecord>()
-                                 .add("steps", &SearchRecord::steps)
-                                 .add("chosen", &SearchRecord::chosen)
-                                 .add("candidates", &SearchRecord::candidates);
+  using R = SearchRecord;
+  static const Schema<R> result = {{"steps", &R::steps}, {"chosen", &R::chosen}, {"candidates", &R::candidates}};
   return result;
 }
 
 const Schema<PlanRecord>& schema(const PlanRecord*) {
-  static const auto result = Schema<PlanRecord>()
-                                 .add("profile", &PlanRecord::profile, Rule::required)
-                                 .add("plan", &PlanRecord::plan, Rule::required)
-                                 .add("step", &PlanRecord::step)
-                                 .add("links", &PlanRecord::links)
-                                 .add("search", &PlanRecord::search)
-                                 .add("remark", &PlanRecord::remark, Rule::if_any);
+  using R = PlanRecord;
+  static const Schema<R> result = {{"profile", &R::profile, Rule::required},
+                                   {"plan", &R::plan, Rule::required},
+                                   {"step", &R::step},
+                                   {"links", &R::links},
+                                   {"search", &R::search},
+                                   {"remark", &R::remark, Rule::if_any}};
   return result;
 }
 
 const Schema<ProgressRecord>& schema(const ProgressRecord*) {
-  static const auto result = Schema<ProgressRecord>()
-                                 .add("step", &ProgressRecord::step)
-                                 .add("epoch", &ProgressRecord::epoch)
-                                 .add("data_per_s", &ProgressRecord::data_per_s)
-                                 .add("lr", &ProgressRecord::lr)
-                                 .add("loss", &ProgressRecord::loss, Rule::null_is_nan);
+  using R = ProgressRecord;
+  static const Schema<R> result = {{"step", &R::step},
+                                   {"epoch", &R::epoch},
+                                   {"data_per_s", &R::data_per_s},
+                                   {"lr", &R::lr},
+                                   {"loss", &R::loss, Rule::null_is_nan}};
   return result;
 }
 
 const Schema<RankEpoch>& schema(const RankEpoch*) {
-  static const auto result = with_rank_times<RankEpoch>()
-                                 .add("samples", &RankEpoch::samples)
-                                 .add("loss_sum", &RankEpoch::loss_sum, Rule::null_is_nan);
+  using R = RankEpoch;
+  static const Schema<R> result{{{"samples", &R::samples}, {"loss_sum", &R::loss_sum, Rule::null_is_nan}},
+                                rank_times<RankEpoch>()};
   return result;
 }
 
 const Schema<NodeEpoch>& schema(const NodeEpoch*) {
-  static const auto result = with_node_ranks<NodeEpoch>()
-                                 .add("samples", &NodeEpoch::samples)
-                                 .add("data_per_s", &NodeEpoch::data_per_s)
-                                 .add("train_s", &NodeEpoch::train_s)
-                                 .add("comm_exposed_s", &NodeEpoch::comm_exposed_s);
+  using R = NodeEpoch;
+  static const Schema<R> result{{{"samples", &R::samples},
+                                 {"data_per_s", &R::data_per_s},
+                                 {"train_s", &R::train_s},
+                                 {"comm_exposed_s", &R::comm_exposed_s}},
+                                node_ranks<NodeEpoch>()};
   return result;
 }
 
 const Schema<TestResults>& schema(const TestResults*) {
-  static const auto result = Schema<TestResults>().others(
-      read_test, [](json& record, const std::string&, const TestResults& from) { write_test(record, from, true); });
+  using R = TestResults;
+  static const Schema<R> result = {
+      {kAnyOther, read_test,
+       [](json& record, const std::string&, const TestResults& from) { write_test(record, from, true); }}};
   return result;
 }
 
 const Schema<EpochRecord>& schema(const EpochRecord*) {
-  static const auto result = Schema<EpochRecord>()
-                                 .add("epoch", &EpochRecord::epoch)
-                                 .add("step", &EpochRecord::step)
-                                 .add("train_s", &EpochRecord::train_s)
-                                 .add("data_per_s", &EpochRecord::data_per_s)
-                                 .add("train_loss", &EpochRecord::train_loss, Rule::null_is_nan)
-                                 .add("ranks", &EpochRecord::ranks)
-                                 .add("nodes", &EpochRecord::nodes, Rule::if_any)
-                                 .add("test_s", &EpochRecord::test_s)
-                                 .add("step_s", &EpochRecord::step_s)
-                                 .others(
-                                     [](JsonText& text, const std::string& key, EpochRecord& to) {
-                                       TestResults results = to.test.value_or(TestResults());
-                                       if (read_test(text, key, results) || to.test) to.test = results;
-                                     },
-                                     [](json& record, const std::string&, const EpochRecord& from) {
-                                       if (from.test) write_test(record, *from.test, true);
-                                     });
+  using R = EpochRecord;
+  static const Schema<R> result = {{"epoch", &R::epoch},
+                                   {"step", &R::step},
+                                   {"train_s", &R::train_s},
+                                   {"data_per_s", &R::data_per_s},
+                                   {"train_loss", &R::train_loss, Rule::null_is_nan},
+                                   {"ranks", &R::ranks},
+                                   {"nodes", &R::nodes, Rule::if_any},
+                                   {"test_s", &R::test_s},
+                                   {"step_s", &R::step_s},
+                                   {kAnyOther,
+                                    [](JsonText& text, const std::string& key, EpochRecord& to) {
+                                      TestResults results = to.test.value_or(TestResults());
+                                      if (read_test(text, key, results) || to.test) to.test = results;
+                                    },
+                                    [](json& record, const std::string&, const EpochRecord& from) {
+                                      if (from.test) write_test(record, *from.test, true);
+                                    }}};
   return result;
 }
 
 const Schema<RankBreakdown>& schema(const RankBreakdown*) {
-  static const auto result = [] {
-    Schema<RankBreakdown> all;
-    for (const auto& [name, member] : parts()) all.add(name, member);
-    return all;
-  }();
+  static const Schema<RankBreakdown> result{{}, [] {
+                                              std::vector<Field<RankBreakdown>> all;
+                                              for (const auto& [name, member] : parts()) all.emplace_back(name, member);
+                                              return all;
+                                            }()};
   return result;
 }
 
 const Schema<TransferBreakdown>& schema(const TransferBreakdown*) {
-  static const auto result = Schema<TransferBreakdown>()
-                                 .add("name", &TransferBreakdown::name)
-                                 .add(
-                                     "operation",
-                                     [](JsonText& text, const std::string& key, TransferBreakdown& to) {
-                                       const std::string name = text_at(text, key);
-                                       for (const Operation operation : kOperations)
-                                         if (name == word(operation)) to.operation = operation;
-                                     },
-                                     [](json& record, const std::string& key, const TransferBreakdown& from) {
-                                       record[key] = word(from.operation);
-                                     })
-                                 .add("bytes", &TransferBreakdown::bytes)
-                                 .add("busy_s", &TransferBreakdown::busy_s)
-                                 .add("skew_s", &TransferBreakdown::skew_s)
-                                 .add("exposed_s", &TransferBreakdown::exposed_s);
+  using R = TransferBreakdown;
+  static const Schema<R> result = {
+      {"name", &R::name},
+      {"operation",
+       [](JsonText& text, const std::string& key, TransferBreakdown& to) {
+         const std::string name = text_at(text, key);
+         for (const Operation operation : kOperations)
+           if (name == word(operation)) to.operation = operation;
+       },
+       [](json& record, const std::string& key, const TransferBreakdown& from) { record[key] = word(from.operation); }},
+      {"bytes", &R::bytes},
+      {"busy_s", &R::busy_s},
+      {"skew_s", &R::skew_s},
+      {"exposed_s", &R::exposed_s}};
   return result;
 }
 
 const Schema<StepBreakdown>& schema(const StepBreakdown*) {
-  static const auto result = Schema<StepBreakdown>()
-                                 .add("first_step", &StepBreakdown::first_step)
-                                 .add("steps", &StepBreakdown::steps)
-                                 .add("strategy", &StepBreakdown::strategy)
-                                 .add("startup_s", &StepBreakdown::startup_s)
-                                 .add("startup_from", &StepBreakdown::startup_from)
-                                 .add("ranks", &StepBreakdown::ranks, Rule::required)
-                                 .add("transfers", &StepBreakdown::transfers);
+  using R = StepBreakdown;
+  static const Schema<R> result = {{"first_step", &R::first_step},     {"steps", &R::steps},
+                                   {"strategy", &R::strategy},         {"startup_s", &R::startup_s},
+                                   {"startup_from", &R::startup_from}, {"ranks", &R::ranks, Rule::required},
+                                   {"transfers", &R::transfers}};
   return result;
 }
 
 const Schema<CheckpointRecord>& schema(const CheckpointRecord*) {
-  static const auto result = Schema<CheckpointRecord>()
-                                 .add("step", &CheckpointRecord::step)
-                                 .add("folder", &CheckpointRecord::folder)
-                                 .add("seconds", &CheckpointRecord::seconds);
+  using R = CheckpointRecord;
+  static const Schema<R> result = {{"step", &R::step}, {"folder", &R::folder}, {"seconds", &R::seconds}};
   return result;
 }
 
 const Schema<RankSummary>& schema(const RankSummary*) {
-  static const auto result = with_rank_times<RankSummary>()
-                                 .add("weights_sha256", &RankSummary::weights_sha256)
-                                 .add("peak_rss_bytes", &RankSummary::peak_rss_bytes)
-                                 .add("optimizer_state_bytes", &RankSummary::optimizer_state_bytes)
-                                 .add("steady_s", &RankSummary::steady_s);
+  using R = RankSummary;
+  static const Schema<R> result{{{"weights_sha256", &R::weights_sha256},
+                                 {"peak_rss_bytes", &R::peak_rss_bytes},
+                                 {"optimizer_state_bytes", &R::optimizer_state_bytes},
+                                 {"steady_s", &R::steady_s}},
+                                rank_times<RankSummary>()};
   return result;
 }
 
 const Schema<SummaryRecord>& schema(const SummaryRecord*) {
-  static const auto result = with_rank_times<SummaryRecord>()
-                                 .add("model", &SummaryRecord::model)
-                                 .add("data", &SummaryRecord::data)
-                                 .add("ranks", &SummaryRecord::ranks)
-                                 .add("strategy", &SummaryRecord::strategy)
-                                 .add("strategy_used", &SummaryRecord::strategy_used)
-                                 .add("transport", &SummaryRecord::transport)
-                                 .add("nodes", &SummaryRecord::nodes)
-                                 .add("device", &SummaryRecord::device)
-                                 .add("precision", &SummaryRecord::precision)
-                                 .add("steps", &SummaryRecord::steps)
-                                 .add("epochs", &SummaryRecord::epochs)
-                                 .add("warm_up_steps", &SummaryRecord::warm_up_steps)
-                                 .add("samples", &SummaryRecord::samples)
-                                 .add("samples_per_s", &SummaryRecord::samples_per_s)
-                                 .add("samples_per_s_steady", &SummaryRecord::samples_per_s_steady)
-                                 .add("weights_sha256", &SummaryRecord::weights_sha256)
-                                 .add("peak_rss_bytes", &SummaryRecord::peak_rss_bytes)
-                                 .add("optimizer_state_bytes", &SummaryRecord::optimizer_state_bytes)
-                                 .add("run_folder", &SummaryRecord::run_folder)
-                                 .add("config", &SummaryRecord::config)
-                                 .add("environment", &SummaryRecord::environment)
-                                 .add("per_rank", &SummaryRecord::per_rank)
-                                 .others(
-                                     [](JsonText& text, const std::string& key, SummaryRecord& to) {
-                                       if (read_test(text, key, to.test)) to.is_tested = true;
-                                     },
-                                     [](json& record, const std::string&, const SummaryRecord& from) {
-                                       write_test(record, from.test, from.is_tested);
-                                     });
+  using R = SummaryRecord;
+  static const Schema<R> result{{{"model", &R::model},
+                                 {"data", &R::data},
+                                 {"ranks", &R::ranks},
+                                 {"strategy", &R::strategy},
+                                 {"strategy_used", &R::strategy_used},
+                                 {"transport", &R::transport},
+                                 {"nodes", &R::nodes},
+                                 {"device", &R::device},
+                                 {"precision", &R::precision},
+                                 {"steps", &R::steps},
+                                 {"epochs", &R::epochs},
+                                 {"warm_up_steps", &R::warm_up_steps},
+                                 {"samples", &R::samples},
+                                 {"samples_per_s", &R::samples_per_s},
+                                 {"samples_per_s_steady", &R::samples_per_s_steady},
+                                 {"weights_sha256", &R::weights_sha256},
+                                 {"peak_rss_bytes", &R::peak_rss_bytes},
+                                 {"optimizer_state_bytes", &R::optimizer_state_bytes},
+                                 {"run_folder", &R::run_folder},
+                                 {"config", &R::config},
+                                 {"environment", &R::environment},
+                                 {"per_rank", &R::per_rank},
+                                 {kAnyOther,
+                                  [](JsonText& text, const std::string& key, SummaryRecord& to) {
+                                    if (read_test(text, key, to.test)) to.is_tested = true;
+                                  },
+                                  [](json& record, const std::string&, const SummaryRecord& from) {
+                                    write_test(record, from.test, from.is_tested);
+                                  }}},
+                                rank_times<SummaryRecord>()};
   return result;
 }
 

@@ -8,60 +8,57 @@ namespace tutti::sweep {
 using nlohmann::json;
 
 const Schema<EmulatedNetwork>& schema(const EmulatedNetwork*) {
-  static const auto result = Schema<EmulatedNetwork>()
-                                 .add("gbps", &EmulatedNetwork::gbps)
-                                 .add("startup_us", &EmulatedNetwork::startup_us)
-                                 .add("note", &EmulatedNetwork::note);
+  using R = EmulatedNetwork;
+  static const Schema<R> result = {{"gbps", &R::gbps}, {"startup_us", &R::startup_us}, {"note", &R::note}};
   return result;
 }
 
 const Schema<SweepCell>& schema(const SweepCell*) {
   static const char* const kName = "name";
-  static const auto result = Schema<SweepCell>()
-                                 .add("id", &SweepCell::id)
-                                 .add("label", &SweepCell::label)
-                                 .add("settings", &SweepCell::settings)
-                                 .add("config", &SweepCell::config)
-                                 .add("options", &SweepCell::options)
-                                 .add("repeat", &SweepCell::repeat)
-                                 .add("baseline", &SweepCell::is_baseline)
-                                 .add("ranks", &SweepCell::ranks)
-                                 .add("nodes", &SweepCell::nodes)
-                                 .add("servers", &SweepCell::servers)
-                                 .add("trace", &SweepCell::trace)
-                                 .add(
-                                     "network",
-                                     [](JsonText& text, const std::string& key, SweepCell& to) {
-                                       json network = json::object();
-                                       read_value(text, key, network);
-                                       to.network = network.value(kName, "");
-                                       to.emulated = read_text<EmulatedNetwork>(network.dump());
-                                     },
-                                     [](json& record, const std::string& key, const SweepCell& from) {
-                                       if (from.network.empty()) return;
-                                       record[key] = write_value(from.emulated);
-                                       record[key][kName] = from.network;
-                                     });
+  using R = SweepCell;
+  static const Schema<R> result = {{"id", &R::id},
+                                   {"label", &R::label},
+                                   {"settings", &R::settings},
+                                   {"config", &R::config},
+                                   {"options", &R::options},
+                                   {"repeat", &R::repeat},
+                                   {"baseline", &R::is_baseline},
+                                   {"ranks", &R::ranks},
+                                   {"nodes", &R::nodes},
+                                   {"servers", &R::servers},
+                                   {"trace", &R::trace},
+                                   {"network",
+                                    [](JsonText& text, const std::string& key, SweepCell& to) {
+                                      json network = json::object();
+                                      read_value(text, key, network);
+                                      to.network = network.value(kName, "");
+                                      to.emulated = read_text<EmulatedNetwork>(network.dump());
+                                    },
+                                    [](json& record, const std::string& key, const SweepCell& from) {
+                                      if (from.network.empty()) return;
+                                      record[key] = write_value(from.emulated);
+                                      record[key][kName] = from.network;
+                                    }}};
   return result;
 }
 
 const Schema<SweepPlan>& schema(const SweepPlan*) {
-  static const auto result = Schema<SweepPlan>()
-                                 .add("name", &SweepPlan::name)
-                                 .add("title", &SweepPlan::title)
-                                 .add("quick", &SweepPlan::is_quick)
-                                 .add("command", &SweepPlan::command)
-                                 .add("file", &SweepPlan::file)
-                                 .add("axes", &SweepPlan::axes)
-                                 .add("axis_order", &SweepPlan::axis_order)
-                                 .add("compare", &SweepPlan::compare)
-                                 .add("baseline", &SweepPlan::baseline)
-                                 .add("repeats", &SweepPlan::repeats)
-                                 .add("warmup_steps", &SweepPlan::warmup_steps)
-                                 .add("timeout_minutes", &SweepPlan::timeout_minutes)
-                                 .add("keep_weights", &SweepPlan::keep_weights)
-                                 .add("environment", &SweepPlan::environment)
-                                 .add("cells", &SweepPlan::cells);
+  using R = SweepPlan;
+  static const Schema<R> result = {{"name", &R::name},
+                                   {"title", &R::title},
+                                   {"quick", &R::is_quick},
+                                   {"command", &R::command},
+                                   {"file", &R::file},
+                                   {"axes", &R::axes},
+                                   {"axis_order", &R::axis_order},
+                                   {"compare", &R::compare},
+                                   {"baseline", &R::baseline},
+                                   {"repeats", &R::repeats},
+                                   {"warmup_steps", &R::warmup_steps},
+                                   {"timeout_minutes", &R::timeout_minutes},
+                                   {"keep_weights", &R::keep_weights},
+                                   {"environment", &R::environment},
+                                   {"cells", &R::cells}};
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ struct SweepPlan {
   int warmup_steps = 0;
   double timeout_minutes = 0;
   bool keep_weights = false;
-  Environment environment;
+  std::optional<Environment> environment;
   std::vector<SweepCell> cells;
 };
 /// Throws Error naming the file, and what is wrong with it.

@@ -56,7 +56,7 @@ void read_sweep_file(const fs::path& file, CellSet& set) {
   const sweep::SweepPlan sweep = sweep::read_sweep_plan(file);
   set.title = sweep.title.empty() ? sweep.name : sweep.title;
   set.command = sweep.command;
-  set.environment = std::make_shared<const Environment>(sweep.environment);
+  if (sweep.environment) set.environment = std::make_shared<const Environment>(*sweep.environment);
   std::unordered_set<std::string> ended;
   for (const Cell& cell : set.cells) ended.insert(cell.id);
   const auto pending = std::count_if(sweep.cells.begin(), sweep.cells.end(),

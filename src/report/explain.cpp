@@ -149,7 +149,7 @@ std::string explain(const std::filesystem::path& file) {
   std::vector<double> step_s;
   for (RecordReader reader(file); reader.next();) {
     if (reader.is<RunRecord>()) {  // a resumed run has several: the last one counts
-      config = reader.as<RunRecord>().config.get<RunConfig>();
+      config = reader.as<RunRecord>().parsed;
       window.reset();
       step_s.clear();
     } else if (reader.is<StepBreakdown>()) {

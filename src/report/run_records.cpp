@@ -48,7 +48,7 @@ std::string node_of(const std::vector<NodeRanks>& nodes, int rank) {
 void RunRecords::begin(RunRecord record) {
   summary_.reset();
   rates_.clear();
-  config_ = record.config.get<RunConfig>();
+  config_ = record.parsed;
   Configuration& to = cell_.config;
   to = {};
   to.model = config_.model;
@@ -67,7 +67,7 @@ void RunRecords::begin(RunRecord record) {
     if (const auto value = record.config.find(key); value != record.config.end() && *value != usual)
       to.other += fmt::format("{}{} {}", to.other.empty() ? "" : ", ", key, value->dump());
   cell_.samples_per_step = static_cast<double>(to.batch * to.ranks * config_.accumulate);
-  cell_.environment = std::make_shared<const Environment>(record.environment);
+  if (record.environment) cell_.environment = std::make_shared<const Environment>(*record.environment);
   cell_.nodes.clear();
   std::vector<std::string> hosts;
   for (const NodeRanks& node : record.nodes) {

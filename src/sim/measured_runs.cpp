@@ -29,7 +29,7 @@ Run read_run(const fs::path& file) {
   for (RecordReader reader(file); reader.next();) {
     if (reader.is<RunRecord>()) {
       run.run = reader.as<RunRecord>();
-      run.config = run.run->config.get<RunConfig>();
+      run.config = run.run->parsed;
     } else if (reader.is<PlanRecord>()) {
       run.plan = reader.as<PlanRecord>();
     } else if (reader.is<SummaryRecord>()) {

@@ -93,7 +93,6 @@ std::string last_complaint(const std::string& output) {
 Cell make_cell_record(const SweepCell& cell, const std::string& sweep, int warmup_steps, const fs::path& run_folder,
                       const Attempt& attempt) {
   Cell record;
-  record.environment = std::make_shared<const Environment>(this_environment());
   record.error = attempt.error;
   try {
     const RunRecords run = read_run(run_folder);
@@ -108,6 +107,7 @@ Cell make_cell_record(const SweepCell& cell, const std::string& sweep, int warmu
     record.config = cell.config.get<tutti::Configuration>();
     if (record.error.empty()) record.error = fmt::format("its records cannot be read: {}", unreadable.what());
   }
+  if (!record.environment) record.environment = std::make_shared<const Environment>(this_environment());
   record.is_failed = !record.error.empty();
   record.sweep = sweep;
   record.id = cell.id;

@@ -72,7 +72,7 @@ TEST_F(Records, OfEveryKindAreReadAsTheyWereWritten) {
   run.config = config_record({{"model", "unet"}, {"batch", 4}}, 2, "cpu");
   run.nodes = {{"n0", {0, 1}}};
   run.environment = this_environment("1.2.3");
-  run.environment.others["gpu"] = {{"name", "x"}};
+  run.environment->others["gpu"] = {{"name", "x"}};
   run.launcher = "mpirun";
   run.resumed_at_step = 7;
   EXPECT_EQ(json(through_file(run)), json(run));
@@ -151,13 +151,13 @@ TEST_F(Records, OfOlderVersionsAreRead) {
     ++counts[reader.kind()];
     if (reader.is<RunRecord>()) {
       const auto run = reader.as<RunRecord>();
-      const auto config = run.config.get<RunConfig>();
+      const RunConfig& config = run.parsed;
       EXPECT_EQ(config.model, "mnist-cnn");
       EXPECT_EQ(config.batch, 8);
       EXPECT_EQ(config.ranks, 2);
       EXPECT_EQ(config.fusion_bytes, 134217728);
       EXPECT_EQ(run.nodes.at(0).ranks, (std::vector<int>{0, 1}));
-      EXPECT_EQ(run.environment.tutti, "0.1.0");
+      EXPECT_EQ(run.environment.value().tutti, "0.1.0");
     } else if (reader.is<PlanRecord>()) {
       const auto plan = reader.as<PlanRecord>();
       EXPECT_EQ(plan.plan.slots.size(), 8U);
@@ -233,6 +233,13 @@ TEST_F(Records, NameTheLineThatIsDamaged) {
     write(std::string("{\"record\":\"run\"}\n") + line + "\n{\"record\":\"epoch\"}\n");
     EXPECT_THAT(error_of([&] { kinds(); }), HasSubstr("records.jsonl, line 2: this is not a record")) << line;
   }
+  write("{\"record\":\"run\",\"config\":{\"batch\":\"many\"}}\n");
+  EXPECT_THAT(error_of([&] {
+                RecordReader reader(file_);
+                reader.next();
+                reader.as<RunRecord>();
+              }),
+              AllOf(HasSubstr("records.jsonl, line 1: "), HasSubstr("its \"batch\" is 'many'; it should be a number")));
   write("{\"record\":\"run\"}\n{\"record\":\"progress\",\"step\":[]}\n");
   RecordReader reader(file_);
   reader.next();
