@@ -24,6 +24,8 @@ import sys
 import tempfile
 import time
 
+from records import Records
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXED = ["bsp", "wfbp", "buckets", "fusion", "mgwfbp", "bytescheduler", "dear", "zero1"]
 MODELS = {  # about as long to compute as their gradients travel at 4 Gbit/s
@@ -45,7 +47,7 @@ class Run:
                    "--log-every", "1", "--strategy", strategy, "--runs", str(folder), "--name", strategy]
         if link != "own":
             command += ["--link-gbps", link, "--link-startup-us", "50"]
-        self.records = folder / strategy / "records.jsonl"
+        self.folder = folder / strategy
         self.output = open(folder / f"{strategy}.txt", "w+")
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True)
 
@@ -68,29 +70,23 @@ class Run:
             self.output.seek(0)
             sys.exit(f"--strategy {self.strategy} ended early:\n{self.output.read()}")
 
-    def lines(self):
-        if not self.records.exists():
-            return []
-        text = self.records.read_text()
-        return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
-
     def wait_for_plan(self):
         """Until it has a plan, and has run it for some steps."""
         while True:
             self.check()
-            plans = [line["step"] for line in self.lines() if line["record"] == "plan"]
-            steps = [line["step"] for line in self.lines() if line["record"] == "progress"]
+            records = Records(self.folder)
+            plans, steps = records.plan_steps(), records.progress_steps()
             if plans and steps and steps[-1] > plans[-1] + 20:
                 return
             time.sleep(0.3)
 
     def choice(self):
-        searches = [line["search"] for line in self.lines() if line["record"] == "plan" and "search" in line]
-        chosen = searches[-1]["candidates"][searches[-1]["chosen"]]
+        search = Records(self.folder).searches()[-1]
+        chosen = search["candidates"][search["chosen"]]
         return f"{chosen['strategy']} {chosen['settings']}".strip()
 
     def step_s(self):
-        ends = [line["time"] for line in self.lines() if line["record"] == "progress"]
+        ends = Records(self.folder).progress_times()
         return statistics.median(after - before for before, after in zip(ends, ends[1:]))
 
     def take_turn(self, seconds):
@@ -103,7 +99,7 @@ class Run:
 
     def step_times(self):
         """The median step of each turn."""
-        ends = [line["time"] for line in self.lines() if line["record"] == "progress"]
+        ends = Records(self.folder).progress_times()
         result = []
         for start, stop in self.turns:
             inside = [end for end in ends if start < end < stop]

@@ -7,12 +7,13 @@ Each round trains three times: without recording, with it in every step, and wit
 runs without is the noise that the other ratio has to be read against. Run it on an idle machine.
 """
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+
+from records import Records
 
 SKIPPED = 10  # warm-up, profile and the steps before a trace begins
 
@@ -22,13 +23,7 @@ def median_step(tutti, folder, name, steps, options):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}")
-    times = []
-    with open(os.path.join(folder, name, "records.jsonl"), encoding="utf-8") as records:
-        for line in records:
-            record = json.loads(line)
-            if record["record"] == "epoch":
-                times += record["step_s"]
-    return statistics.median(times[SKIPPED:])
+    return statistics.median(Records(os.path.join(folder, name)).step_times()[SKIPPED:])
 
 
 def line(name, ratios):

@@ -21,4 +21,12 @@ inline double lower_median(std::vector<double> values) {
   return *middle;
 }
 
+/// The mean of the two.
+inline double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return values.size() % 2 == 1 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
 }  // namespace tutti

@@ -119,8 +119,7 @@ class Trace {
 
 /// One rank's events, for others. Add clock_offset_ns to its times to get rank 0's.
 struct RankTrace {
-  // Ranks of one machine share the steady clock, and all transports so far join ranks of one machine: always 0. One
-  // that joins machines sets it from a ping exchange.
+  // 0 on rank 0's machine: its ranks share the steady clock. Other machines' is measured by exchanging messages.
   int64_t clock_offset_ns = 0;
   std::vector<TraceEvent> compute, communication;
 };

@@ -9,14 +9,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/build_info.h"
-#include "base/environment.h"
 #include "base/process.h"
 #include "cli/option_names.h"
 #include "comm/launch_env.h"
+#include "record/record_file.h"
 #include "sweep/runner.h"
 #include "sweep/sweep_files.h"
 #include "tutti/error.h"
@@ -26,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace sweep;
-using nlohmann::json;
 
 struct BenchArguments {
   std::string sweep;  // a name or a file
@@ -43,32 +41,29 @@ struct BenchArguments {
 
 std::string own_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
-json describe_sweep(const Sweep& sweep, const std::vector<SweepCell>& cells) {
-  json axes = json::object();
-  json order = json::array();
+SweepPlan plan_of(const Sweep& sweep, std::vector<SweepCell> cells) {
+  SweepPlan plan;
   for (const Axis& axis : sweep.axes) {
-    axes[axis.name] = axis.values;
-    order.push_back(axis.name);
+    plan.axes[axis.name] = axis.values;
+    plan.axis_order.push_back(axis.name);
   }
   const auto is_strategy = [](const Axis& axis) { return axis.name == "strategy"; };
-  std::string compare = sweep.compare;
-  if (compare.empty())
-    compare = std::any_of(sweep.axes.begin(), sweep.axes.end(), is_strategy) ? "strategy" : sweep.axes.back().name;
-  return {{"name", sweep.name},
-          {"title", sweep.title},
-          {"quick", sweep.is_quick},
-          {"command", shell_line(own_words())},
-          {"file", sweep.text},
-          {"axes", axes},
-          {"axis_order", order},
-          {"compare", compare},
-          {"baseline", describe_config(sweep.baseline)},
-          {"repeats", sweep.repeats},
-          {"warmup_steps", sweep.warmup_steps},
-          {"timeout_minutes", sweep.timeout_minutes},
-          {"keep_weights", sweep.keep_weights},
-          {"environment", describe_environment("")},
-          {"cells", cells}};
+  plan.compare = sweep.compare;
+  if (plan.compare.empty())
+    plan.compare = std::any_of(sweep.axes.begin(), sweep.axes.end(), is_strategy) ? "strategy" : sweep.axes.back().name;
+  plan.name = sweep.name;
+  plan.title = sweep.title;
+  plan.is_quick = sweep.is_quick;
+  plan.command = shell_line(own_words());
+  plan.file = sweep.text;
+  plan.baseline = describe_config(sweep.baseline);
+  plan.repeats = sweep.repeats;
+  plan.warmup_steps = sweep.warmup_steps;
+  plan.timeout_minutes = sweep.timeout_minutes;
+  plan.keep_weights = sweep.keep_weights;
+  plan.environment = this_environment();
+  plan.cells = std::move(cells);
+  return plan;
 }
 
 void print_plan(const std::vector<SweepCell>& cells, const fs::path& folder, const Place& place) {
@@ -93,7 +88,7 @@ void warn(const SweepFolder& folder) {
                load, cores);
   if (std::string(build_type()).find("Release") != 0)
     fmt::print("note: this is a {} build, which is slower than a Release build\n", build_type());
-  const std::string commit = folder.plan().value("environment", json::object()).value("commit", build_commit());
+  const std::string commit = folder.plan().environment ? folder.plan().environment->commit : build_commit();
   if (commit != build_commit())
     fmt::print("note: this sweep was begun with commit {}, this is {}; each record says which one it comes from\n",
                commit, build_commit());
@@ -114,8 +109,8 @@ void warn(const SweepFolder& folder) {
 int carry_out(SweepFolder& folder, const BenchArguments& arguments) {
   const std::string path = folder.path().string();
   const CellCounts before = count_cells(folder);
-  fmt::print("{}: {}\n{} cells{} in {}\n", folder.plan().value("name", ""), folder.plan().value("title", ""),
-             before.all, before.done > 0 ? fmt::format(", {} of them done,", before.done) : "", path);
+  fmt::print("{}: {}\n{} cells{} in {}\n", folder.plan().name, folder.plan().title, before.all,
+             before.done > 0 ? fmt::format(", {} of them done,", before.done) : "", path);
   warn(folder);
   std::fflush(stdout);
   const SweepResult result = run_sweep(folder, find_place(own_program(), arguments.hosts, folder.path()));
@@ -144,7 +139,7 @@ fs::path folder_to_resume(const BenchArguments& arguments) {
   const std::string& given = arguments.resume.empty() ? arguments.sweep : arguments.resume;
   if (given.empty()) return newest_sweep(arguments.runs, "");
   if (fs::is_directory(given)) return given;
-  if (fs::exists(fs::path(arguments.runs) / given / "sweep.json")) return fs::path(arguments.runs) / given;
+  if (fs::exists(fs::path(arguments.runs) / given / kSweepFile)) return fs::path(arguments.runs) / given;
   return newest_sweep(arguments.runs, fs::path(given).stem().string());
 }
 
@@ -163,7 +158,7 @@ int start(const BenchArguments& arguments, const std::vector<std::string>& train
     print_plan(cells, path, find_place(own_program(), arguments.hosts, path));
     return 0;
   }
-  SweepFolder folder = SweepFolder::create(path, describe_sweep(sweep, cells));
+  SweepFolder folder = SweepFolder::create(path, plan_of(sweep, std::move(cells)));
   return carry_out(folder, arguments);
 }
 

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "record/run_finder.h"
 #include "report/explain.h"
-#include "tutti/error.h"
 
 namespace tutti {
 
@@ -22,12 +21,7 @@ std::function<int()> add_explain_command(CLI::App& program) {
   command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
   command->footer("Example:\n  tutti train --name first --ranks 2\n  tutti explain first");
   return [arguments] {
-    const std::filesystem::path file = find_records(arguments->run, arguments->runs_folder);
-    try {
-      fmt::print("{}", explain(read_records(file)));
-    } catch (const nlohmann::json::exception& problem) {
-      throw Error("{}: a record is not as `tutti train` writes it: {}", file.string(), problem.what());
-    }
+    fmt::print("{}", explain(run_finder().require(arguments->run, arguments->runs_folder)));
     return 0;
   };
 }

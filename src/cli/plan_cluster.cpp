@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/names.h"
+#include "record/cell.h"
+#include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "sim/planner.h"
 #include "tutti/error.h"
@@ -28,25 +29,22 @@ void print_table(const std::vector<PlannedStrategy>& planned, int ranks, const s
 std::string records_of(const std::vector<PlannedStrategy>& planned, const ClusterPlanArguments& arguments,
                        const Cluster& cluster, int ranks) {
   std::string lines;
-  for (const PlannedStrategy& one : planned)
-    lines += nlohmann::json(
-                 {{"record", "cell"},
-                  {"source", "simulated"},
-                  {"status", "done"},
-                  {"sweep", "plan"},
-                  {"config",
-                   {{"model", arguments.model},
-                    {"batch", arguments.batch},
-                    {"strategy", one.name},
-                    {"network", cluster.name},
-                    {"ranks", ranks},
-                    {"nodes", lay_out(cluster, ranks).nodes},
-                    {"servers", one.plan.servers}}},
-                  {"samples_per_step", arguments.batch * arguments.accumulate * ranks},
-                  {"throughput", {{"mean", one.samples_per_s}, {"deviation", 0}}},
-                  {"breakdown", {{"compute_s", one.step.compute_s}, {"exposed", {{"transfers", one.step.exposed_s}}}}}})
-                 .dump() +
-             "\n";
+  for (const PlannedStrategy& one : planned) {
+    Cell cell;
+    cell.source = Source::simulated;
+    cell.sweep = "plan";
+    cell.config.model = arguments.model;
+    cell.config.batch = static_cast<int64_t>(arguments.batch);
+    cell.config.strategy = one.name;
+    cell.config.network = cluster.name;
+    cell.config.ranks = ranks;
+    cell.config.nodes = lay_out(cluster, ranks).nodes;
+    cell.config.servers = one.plan.servers;
+    cell.samples_per_step = static_cast<double>(arguments.batch * arguments.accumulate * ranks);
+    cell.throughput = {one.samples_per_s, 0.0};
+    cell.parts = StepParts{one.step.compute_s, 0, 0, {{"transfers", one.step.exposed_s}}};
+    lines += record_line(Cell::kKind, cell) + "\n";
+  }
   return lines;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/plan_cluster.h"
 #include "cli/strategy_arguments.h"
+#include "record/run_finder.h"
 #include "sim/measured_runs.h"
 #include "sim/own_engine.h"
 #include "sim/planner.h"
@@ -28,20 +29,17 @@ struct PlanArguments {
   ClusterPlanArguments cluster;
 };
 
-fs::path folder_of(const PlanArguments& arguments) {
-  fs::path folder = arguments.run;
-  if (!fs::exists(folder / "records.jsonl")) folder = fs::path(arguments.runs_folder) / arguments.run;
-  if (!fs::exists(folder / "records.jsonl"))
-    throw UsageError("no run '{}': neither {} nor {} holds a records.jsonl", arguments.run, arguments.run,
-                     folder.string());
-  return folder;
+RecordedRun recorded_run(const PlanArguments& arguments) {
+  const fs::path file = run_finder().find(arguments.run, arguments.runs_folder);
+  if (file.empty()) throw UsageError(run_finder().complaint(arguments.run, arguments.runs_folder));
+  return read_recorded_run(file);
 }
 
 int run_on_cluster(const PlanArguments& arguments, bool has_batch) {
   ClusterPlanArguments cluster = arguments.cluster;
   if (!arguments.run.empty()) {
     if (has_batch) throw UsageError("--batch: the profile of a run is that of its own batch; leave it out");
-    const RecordedRun run = read_recorded_run(folder_of(arguments) / "records.jsonl");
+    const RecordedRun run = recorded_run(arguments);
     cluster.measured = run.profile;
     if (run.batch) cluster.batch = *run.batch;
     if (cluster.model.empty()) cluster.model = "the profile of " + arguments.run;
@@ -108,7 +106,7 @@ int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
     return run_on_cluster(arguments, has_batch);
   if (arguments.run.empty())
     throw UsageError("what to plan? A run, or --model and --cluster; `tutti plan --help` shows both");
-  const RecordedRun run = read_recorded_run(folder_of(arguments) / "records.jsonl");
+  const RecordedRun run = recorded_run(arguments);
   const Profile& profile = run.profile;
   const int ranks = arguments.ranks > 0 ? arguments.ranks : run.plan.ranks;
   StrategyOptions options = arguments.strategy.options();

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "record/record_file.h"
 #include "report/compare.h"
 #include "report/import.h"
 #include "report/page.h"
@@ -84,8 +85,8 @@ void write_folder(const Report& report, const CellSet& set, const fs::path& fold
   // What was no record before; the others have files of their own.
   std::string records;
   for (const Cell& cell : set.cells)
-    if (cell.source == Source::published) records += text_of(to_json(cell)) + "\n";
-  if (!records.empty()) write_file_atomically(folder / "cells.jsonl", records);
+    if (cell.source == Source::published) records += record_line(Cell::kKind, cell) + "\n";
+  if (!records.empty()) write_file_atomically(folder / kCellsFile, records);
   fmt::print("{}/: report.html, report.md, report.json{}, {} table{} as CSV, {} figures as SVG and PNG\n",
              folder.string(), records.empty() ? "" : ", cells.jsonl", report.tables.size(),
              report.tables.size() == 1 ? "" : "s", has_figures ? report.figures.size() : 0);

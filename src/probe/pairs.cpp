@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "comm/exchange.h"
 
 namespace tutti {
@@ -31,7 +32,7 @@ PairFigures send_to(Communicator& comm, int peer, const PairOptions& options, st
     comm.receive(words(word), peer, kPairTag)->wait();
     if (i >= kPairWarmUps) seconds.push_back(seconds_since(begin));
   }
-  figures.latency_s = median(seconds) / 2;
+  figures.latency_s = lower_median(seconds) / 2;
   // The first message of a size touches new memory and buffers, so the last size goes twice and counts once.
   for (std::size_t bytes = kFirstBytes;; bytes *= 2) {
     double best_s = 0;
@@ -120,10 +121,10 @@ std::vector<double> best_of_nodes(const std::vector<PairFigures>& level, const s
 
 /// What is usual at a level; see find_slow_links.
 double usual_bandwidth(const std::vector<PairFigures>& level, const std::vector<Node>& nodes, bool between_nodes) {
-  if (!between_nodes) return median(figures_of(level, &PairFigures::bytes_per_s));
+  if (!between_nodes) return lower_median(figures_of(level, &PairFigures::bytes_per_s));
   std::vector<double> best = best_of_nodes(level, nodes);
   best.erase(std::remove(best.begin(), best.end(), 0.0), best.end());
-  return median(best);
+  return lower_median(best);
 }
 
 void measure_pair(Communicator& comm, RankPair pair, const PairOptions& options, std::vector<int64_t>& memory,
@@ -167,13 +168,6 @@ void measure_slow_again(Communicator& comm, const std::vector<Node>& nodes, cons
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 std::vector<std::size_t> node_of_ranks(const std::vector<Node>& nodes) {
   std::size_t ranks = 0;
@@ -220,11 +214,11 @@ std::vector<PairFigures> measure_pairs(Communicator& comm, const std::vector<Nod
 }
 
 double median_bandwidth(const std::vector<PairFigures>& pairs, const std::vector<Node>& nodes, bool between_nodes) {
-  return median(figures_of(pairs_at(pairs, nodes, between_nodes), &PairFigures::bytes_per_s));
+  return lower_median(figures_of(pairs_at(pairs, nodes, between_nodes), &PairFigures::bytes_per_s));
 }
 
 double median_latency(const std::vector<PairFigures>& pairs, const std::vector<Node>& nodes, bool between_nodes) {
-  return median(figures_of(pairs_at(pairs, nodes, between_nodes), &PairFigures::latency_s));
+  return lower_median(figures_of(pairs_at(pairs, nodes, between_nodes), &PairFigures::latency_s));
 }
 
 std::vector<SlowLink> find_slow_links(const std::vector<PairFigures>& pairs, const std::vector<Node>& nodes,

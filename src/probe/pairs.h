@@ -54,7 +54,4 @@ double median_latency(const std::vector<PairFigures>& pairs, const std::vector<N
 /// For each rank the number of its node.
 std::vector<std::size_t> node_of_ranks(const std::vector<Node>& nodes);
 
-/// The middle one; of an even number the lower of the two in the middle. 0 of none.
-double median(std::vector<double> values);
-
 }  // namespace tutti

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/cell.h"
+#include "record/cell.h"
 
 namespace tutti {
 
@@ -13,7 +13,7 @@ namespace tutti {
 struct CellSet {
   std::string title;    // of the sweep, or the run's name
   std::string command;  // that made it, if known
-  std::shared_ptr<const nlohmann::json> environment;
+  std::shared_ptr<const Environment> environment;
   std::vector<Cell> cells;  // the last attempt of each, in order of their first
   std::vector<std::string> notes;
 };

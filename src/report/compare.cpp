@@ -12,8 +12,6 @@
 namespace tutti {
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 /// Of a group: samples/s, or runs/s where nothing finer is recorded.
 Estimate speed_of(const Group& group) {
   if (group.rate.n > 0) return group.rate;

@@ -19,7 +19,7 @@ const std::vector<ConfigColumn>& all_columns() {
       {{"device", "device"}, [](const C& c) { return text_value(c.device); }},
       {{"workers", "workers", "number"}, [](const C& c) { return whole_value(c.workers, -1); }},
       {{"servers", "servers", "number"}, [](const C& c) { return whole_value(c.servers, -1); }},
-      {{"other", "other"}, [](const C& c) { return text_value(c.other); }},
+      {{"other", "other"}, [](const C& c) { return text_value(c.further()); }},
       {{"nodes", "nodes", "number"}, [](const C& c) { return whole_value(c.nodes, 0); }},
       {{"ranks", "ranks", "number"}, [](const C& c) { return whole_value(c.ranks, 0); }},
   };

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/cell.h"
+#include "record/cell.h"
 #include "report/table.h"
 
 namespace tutti {

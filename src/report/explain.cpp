@@ -3,44 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/files.h"
 #include "base/median.h"
-#include "base/names.h"
+#include "record/record_reader.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-namespace fs = std::filesystem;
-using nlohmann::json;
-
 constexpr double kClearMajority = 0.5;   // of the exposed time
 constexpr double kWorthATry = 0.05;      // of the step
 constexpr double kOneRankToBlame = 0.7;  // of the time spent waiting for ranks
 constexpr std::size_t kTransfersShown = 3;
-
-/// The mean over ranks, part by part: it adds up as each rank's parts do.
-RankBreakdown mean_of(const std::vector<RankBreakdown>& ranks) {
-  RankBreakdown mean;
-  const auto n = static_cast<double>(ranks.size());
-  for (const RankBreakdown& rank : ranks) {
-    mean.step_s += rank.step_s / n;
-    mean.compute_s += rank.compute_s / n;
-    mean.data_wait_s += rank.data_wait_s / n;
-    mean.optimizer_s += rank.optimizer_s / n;
-    mean.slowest_rank_s += rank.slowest_rank_s / n;
-    mean.startup_s += rank.startup_s / n;
-    mean.bandwidth_s += rank.bandwidth_s / n;
-    mean.scheduling_s += rank.scheduling_s / n;
-    mean.other_s += rank.other_s / n;
-    mean.comm_s += rank.comm_s / n;
-    mean.caused_s += rank.caused_s / n;
-  }
-  return mean;
-}
 
 double milliseconds(double seconds) { return seconds * 1e3; }
 
@@ -127,40 +103,6 @@ std::string blame(const std::vector<RankBreakdown>& ranks) {
 
 }  // namespace
 
-std::vector<json> read_records(const fs::path& file) {
-  const std::string text = read_file(file);
-  std::vector<json> records;
-  std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    const bool is_whole = end != std::string::npos;
-    const std::string line = text.substr(begin, is_whole ? end - begin : end);
-    begin = is_whole ? end + 1 : text.size();
-    ++number;
-    json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (record.is_object() && record.contains("record") && record["record"].is_string())
-      records.push_back(std::move(record));
-    else if (is_whole)
-      throw Error("{}, line {}: this is not a record; the file is damaged. Remove the line to read the rest.",
-                  file.string(), number);
-  }
-  return records;
-}
-
-fs::path find_records(const std::string& run, const fs::path& runs_folder) {
-  for (const fs::path& place : {fs::path(run), runs_folder / run}) {
-    if (fs::is_regular_file(place)) return place;
-    if (fs::is_regular_file(place / "records.jsonl")) return place / "records.jsonl";
-  }
-  std::vector<std::string> known;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(runs_folder, ignored))
-    if (fs::exists(entry.path() / "records.jsonl")) known.push_back(entry.path().filename().string());
-  const std::string nearest = nearest_name(run, known);
-  throw Error("no run '{}': neither a folder with records.jsonl nor a name in {}{}", run, runs_folder.string(),
-              nearest.empty() ? "; name one with `tutti train --name`" : fmt::format("; did you mean '{}'?", nearest));
-}
-
 std::string advice(const StepBreakdown& breakdown, const std::string& wire) {
   const RankBreakdown mean = mean_of(breakdown.ranks);
   const double exposed_s = mean.exposed_s();
@@ -201,35 +143,34 @@ std::string advice(const StepBreakdown& breakdown, const std::string& wire) {
   return "";
 }
 
-std::string explain(const std::vector<json>& records) {
-  const json* run = nullptr;
-  const json* window = nullptr;
+std::string explain(const std::filesystem::path& file) {
+  RunConfig config;
+  std::optional<StepBreakdown> window;
   std::vector<double> step_s;
-  for (const json& record : records) {
-    const std::string kind = record.at("record");
-    if (kind == "run") {  // a resumed run has several: the last one counts
-      run = &record;
-      window = nullptr;
+  for (RecordReader reader(file); reader.next();) {
+    if (reader.is<RunRecord>()) {  // a resumed run has several: the last one counts
+      config = reader.as<RunRecord>().parsed;
+      window.reset();
       step_s.clear();
-    } else if (kind == "explain") {
-      window = &record;
-    } else if (kind == "epoch" && record.contains("step_s")) {
-      for (const json& s : record["step_s"]) step_s.push_back(s);
+    } else if (reader.is<StepBreakdown>()) {
+      window = reader.as<StepBreakdown>();
+    } else if (reader.is<EpochRecord>()) {
+      const auto epoch = reader.as<EpochRecord>();
+      step_s.insert(step_s.end(), epoch.step_s.begin(), epoch.step_s.end());
     }
   }
-  if (window == nullptr)
+  if (!window)
     throw Error(
         "the records do not say where the time of a step went: the run is older than `tutti explain`, was stopped "
         "before its first epoch was over, or was too short ({} steps). Train again for 10 steps or more.",
         step_s.size());
-  const StepBreakdown breakdown = window->get<StepBreakdown>();
-  const json config = run != nullptr ? run->value("config", json::object()) : json::object();
+  const StepBreakdown& breakdown = *window;
   const RankBreakdown mean = mean_of(breakdown.ranks);
 
-  std::string text =
-      fmt::format("{} on {} rank{}, strategy {}: steps {} to {}, mean over ranks\n\n",
-                  config.value("model", "training"), breakdown.ranks.size(), breakdown.ranks.size() == 1 ? "" : "s",
-                  breakdown.strategy, breakdown.first_step + 1, breakdown.first_step + breakdown.steps);
+  std::string text = fmt::format("{} on {} rank{}, strategy {}: steps {} to {}, mean over ranks\n\n",
+                                 config.model.empty() ? "training" : config.model, breakdown.ranks.size(),
+                                 breakdown.ranks.size() == 1 ? "" : "s", breakdown.strategy, breakdown.first_step + 1,
+                                 breakdown.first_step + breakdown.steps);
   text += table(mean, !breakdown.startup_from.empty());
   text += "\n";
   if (breakdown.ranks.size() == 1) text += "One rank: nothing is communicated.\n";
@@ -239,11 +180,11 @@ std::string explain(const std::vector<json>& records) {
     text += fmt::format(
         "Start-up is taken from the smallest transfer, {:.3f} ms: this strategy did not measure the links.\n",
         milliseconds(breakdown.startup_s));
-  if (config.value("device_used", "cpu").rfind("cuda", 0) == 0)
+  if (config.device_used.rfind("cuda", 0) == 0)
     text += "On a GPU these are times of the host and of the communication thread, not of kernels.\n";
   if (!step_s.empty())
     text += fmt::format("Median step of the whole run: {:.3f} ms.\n", milliseconds(upper_median(step_s)));
-  const std::string advised = advice(breakdown, config.value("wire", "fp32"));
+  const std::string advised = advice(breakdown, config.wire.empty() ? "fp32" : config.wire);
   if (!advised.empty()) text += "Advice: " + advised + "\n";
   return text;
 }

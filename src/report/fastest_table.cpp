@@ -10,8 +10,6 @@
 namespace tutti {
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 /// Strategies that ran under the same conditions, fastest first.
 struct Contest {
   Configuration conditions;

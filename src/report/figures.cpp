@@ -66,7 +66,7 @@ std::vector<std::string> short_labels(const std::vector<const Group*>& groups) {
   const bool same_device = all_same([](const C& c) { return c.device; });
   const bool same_workers = all_same([](const C& c) { return c.workers; });
   const bool same_servers = all_same([](const C& c) { return c.servers; });
-  const bool same_other = all_same([](const C& c) { return c.other; });
+  const bool same_other = all_same([](const C& c) { return c.further(); });
   std::vector<std::string> labels;
   for (const Group* group : groups) {
     C config = group->config;
@@ -81,7 +81,7 @@ std::vector<std::string> short_labels(const std::vector<const Group*>& groups) {
     if (same_device) config.device.clear();
     if (same_workers) config.workers = -1;
     if (same_servers) config.servers = -1;
-    if (same_other) config.other.clear();
+    if (same_other) config.other.clear(), config.by_name.clear();
     labels.push_back(describe(config));
   }
   return labels;

@@ -36,7 +36,7 @@ bool ran_on(const Group& baseline, const std::string& node) {
 
 int likeness(const Configuration& a, const Configuration& b) {
   return (a.network == b.network) + (a.strategy == b.strategy) + (a.transport == b.transport) + (a.wire == b.wire) +
-         (a.device == b.device) + 2 * (a.workers == b.workers) + 2 * (a.other == b.other);
+         (a.device == b.device) + 2 * (a.workers == b.workers) + 2 * (a.further() == b.further());
 }
 
 /// The mean rate of the likest of some baselines.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/cell.h"
+#include "record/cell.h"
 #include "report/statistics.h"
 
 namespace tutti {

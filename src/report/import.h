@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "published/published_text.h"
-#include "report/cell.h"
+#include "record/cell.h"
 
 namespace tutti {
 

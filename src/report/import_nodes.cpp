@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 
+#include "record/node_list.h"
 #include "report/import.h"
 
 namespace tutti {

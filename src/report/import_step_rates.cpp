@@ -4,6 +4,7 @@
 #include <optional>
 #include <regex>
 
+#include "record/node_list.h"
 #include "report/import.h"
 
 namespace tutti {

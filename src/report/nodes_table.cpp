@@ -4,8 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "record/node_list.h"
 #include "report/config_columns.h"
-#include "report/node_list.h"
 #include "report/table_forms.h"
 
 namespace tutti {

@@ -14,9 +14,9 @@ namespace tutti {
 ///   highlights            a few results in large type: {"label", "value" (text or number), "detail"}
 ///   figures               {"title", "caption", "svg"}; see inline_svg.h for what is kept of an SVG
 ///   tables                {"id", "title", "caption", "columns", "rows"}; see page_table.h
-///   timelines             {"title", "caption", "source", "lanes", "events"}; see timeline.h, which makes them of
-///   traces environment           an object, shown as a list of names and values generated             when and by what
-///   the page was made; a text for its last line
+///   timelines             {"title", "caption", "source", "lanes", "events"}: what timeline.h makes of traces
+///   environment           an object, shown as a list of names and values
+///   generated             when and by what the page was made: a text for its last line
 ///
 /// Throws Error that names the part whose form is wrong.
 std::string render_page(const nlohmann::json& document);

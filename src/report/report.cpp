@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "base/files.h"
-#include "report/fields.h"
 #include "report/table_forms.h"
 #include "report/timeline.h"
 #include "tutti/error.h"
@@ -32,7 +31,7 @@ void note_load(const std::vector<Cell>& cells, std::vector<std::string>& notes) 
   for (const Cell& cell : cells) {
     if (!cell.load) continue;
     ++known;
-    const double cores = cell.environment ? number_in(*cell.environment, "cores").value_or(0) : 0;
+    const int cores = cell.environment ? cell.environment->cores : 0;
     if (cores <= 0 || *cell.load <= kBusy * cores) continue;
     ++busy;
     worst = std::max(worst, *cell.load / cores);
@@ -153,7 +152,7 @@ std::string markdown(const Report& report, const std::string& figure_folder) {
     for (const Figure& figure : report.figures)
       text += fmt::format("![{}]({}/{}.svg)\n\n{}\n\n", figure.title, figure_folder, figure.id, figure.caption);
   if (!report.command.empty()) text += "## To repeat it\n\n```\n" + report.command + "\n```\n\n";
-  if (report.environment) text += "## Environment\n\n```\n" + report.environment->dump(1) + "\n```\n";
+  if (report.environment) text += "## Environment\n\n```\n" + json(*report.environment).dump(1) + "\n```\n";
   return text;
 }
 
@@ -167,7 +166,7 @@ std::string csv(const Report& report) {
 json page_document(const Report& report, const fs::path& figure_folder) {
   json document = {
       {"title", report.title},     {"subtitle", "measured, simulated and published figures, each labelled"},
-      {"command", report.command}, {"environment", report.environment ? *report.environment : json::object()},
+      {"command", report.command}, {"environment", report.environment ? json(*report.environment) : json::object()},
       {"notes", report.notes},     {"tables", json::array()},
       {"figures", json::array()},  {"timelines", json::array()}};
   for (const Table& table : report.tables) {

@@ -15,7 +15,7 @@ namespace tutti {
 struct Report {
   std::string title;
   std::string command;  // to repeat it, one a line
-  std::shared_ptr<const nlohmann::json> environment;
+  std::shared_ptr<const Environment> environment;
   std::vector<std::string> notes;
   std::vector<Table> tables;  // those that fit
   std::vector<Figure> figures;

@@ -1,28 +1,35 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <vector>
 
-#include "report/cell.h"
+#include "record/record_reader.h"
 
 namespace tutti {
 
 /// Puts the records that `tutti train` writes together to a cell, one record at a time; of a resumed run, the parts.
 class RunRecords {
  public:
-  /// Records that say nothing for a report are passed over. One that is not as `tutti train` writes it throws Error.
-  void add(const nlohmann::json& record);
+  /// Takes the reader's current record. Those that say nothing for a report are passed over.
+  void add(const RecordReader& reader);
+
+  bool is_begun() const { return run_.has_value(); }
+  /// What the last part was asked to do.
+  const RunConfig& config() const { return config_; }
+  const std::optional<SummaryRecord>& summary() const { return summary_; }
   /// None where no run began. A run without a summary has not come to its end: that is a failed cell.
   std::optional<Cell> cell() const;
 
  private:
-  void begin(const nlohmann::json& record);
-  void add_epoch(const nlohmann::json& record);
+  void begin(RunRecord record);
+  void add_epoch(const EpochRecord& record);
+  void end(SummaryRecord record);
 
+  std::optional<RunRecord> run_;
+  RunConfig config_;
+  std::optional<SummaryRecord> summary_;  // of the last part
   Cell cell_;
   std::vector<RateAtStep> rates_;  // since the last epoch ended
-  bool is_begun_ = false;
-  bool is_over_ = false;
 };
 
 }  // namespace tutti

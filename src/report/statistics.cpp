@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/median.h"
+
 namespace tutti {
 namespace {
 
@@ -20,14 +22,6 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 double Estimate::half_width() const {
   if (standard_error == 0 || !std::isfinite(standard_error)) return standard_error;
   return standard_error * student_quantile(kConfidence, freedom);
@@ -38,7 +32,7 @@ Estimate estimate(const std::vector<double>& values) {
   result.n = values.size();
   if (values.empty()) return result;
   result.mean = mean(values);
-  result.median = median_of(values);
+  result.median = median(values);
   result.standard_error = kInfinity;
   if (values.size() == 1) return result;
   double squares = 0;
@@ -94,7 +88,7 @@ std::size_t find_warm_up(const std::vector<double>& step_s) {
   if (step_s.size() < kFewestSteps) return 0;
   std::vector<double> groups;
   for (std::size_t i = 0; i + kGroup <= step_s.size(); i += kGroup)
-    groups.push_back(median_of(
+    groups.push_back(median(
         {step_s.begin() + static_cast<std::ptrdiff_t>(i), step_s.begin() + static_cast<std::ptrdiff_t>(i + kGroup)}));
   // From the end, so that sums over what is left need one pass.
   double sum = 0, squares = 0, best = kInfinity;
@@ -148,7 +142,7 @@ CellRate rate_of(const Cell& cell) {
   result.rate = estimate(rates);
   if (total_s > 0) result.rate.mean = cell.samples_per_step * static_cast<double>(result.steps) / total_s;
   const double median_s =
-      median_of({cell.step_s.begin() + static_cast<std::ptrdiff_t>(result.dropped), cell.step_s.end()});
+      median({cell.step_s.begin() + static_cast<std::ptrdiff_t>(result.dropped), cell.step_s.end()});
   if (median_s > 0) result.rate.median = cell.samples_per_step / median_s;
   return result;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/cell.h"
+#include "record/cell.h"
 
 namespace tutti {
 
@@ -13,8 +13,6 @@ double student_quantile(double probability, double freedom);
 
 /// How likely |t| or more is under Student's distribution.
 double student_two_sided(double t, double freedom);
-
-double median_of(std::vector<double> values);
 
 /// What is known of a quantity from some observations of it.
 struct Estimate {
@@ -29,6 +27,9 @@ struct Estimate {
   double half_width() const;
 };
 Estimate estimate(const std::vector<double>& values);
+
+/// A difference counts when it would be as large by chance in fewer cases than this.
+constexpr double kSignificant = 0.05;
 
 /// b compared with a.
 struct Ratio {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -188,23 +187,6 @@ RankTrace shifted(RankTrace trace) {
   return trace;
 }
 
-/// The members that are times, by the names they have in records.
-const std::vector<std::pair<const char*, double RankBreakdown::*>>& rank_times() {
-  static const std::vector<std::pair<const char*, double RankBreakdown::*>> members = {
-      {"step_s", &RankBreakdown::step_s},
-      {"compute_s", &RankBreakdown::compute_s},
-      {"data_wait_s", &RankBreakdown::data_wait_s},
-      {"optimizer_s", &RankBreakdown::optimizer_s},
-      {"slowest_rank_s", &RankBreakdown::slowest_rank_s},
-      {"startup_s", &RankBreakdown::startup_s},
-      {"bandwidth_s", &RankBreakdown::bandwidth_s},
-      {"scheduling_s", &RankBreakdown::scheduling_s},
-      {"other_s", &RankBreakdown::other_s},
-      {"comm_s", &RankBreakdown::comm_s},
-      {"caused_s", &RankBreakdown::caused_s}};
-  return members;
-}
-
 }  // namespace
 
 StepBreakdown break_down(const std::vector<RankTrace>& traces, const Plan& plan, const std::optional<Links>& links) {
@@ -234,56 +216,11 @@ StepBreakdown break_down(const std::vector<RankTrace>& traces, const Plan& plan,
     RankSum(ranks[rank], plan, arrivals, steps, result, rank).add_up();
 
   const double count = static_cast<double>(steps.size());
-  for (RankBreakdown& rank : result.ranks)
-    for (const auto& [name, member] : rank_times()) rank.*member /= count;
+  for (RankBreakdown& rank : result.ranks) rank /= count;
   for (TransferBreakdown& transfer : result.transfers)
     for (double* sum : {&transfer.busy_s, &transfer.skew_s, &transfer.exposed_s})
       *sum /= count * static_cast<double>(ranks.size());
   return result;
-}
-
-void to_json(nlohmann::json& json, const StepBreakdown& breakdown) {
-  json = {{"first_step", breakdown.first_step},     {"steps", breakdown.steps},
-          {"strategy", breakdown.strategy},         {"startup_s", breakdown.startup_s},
-          {"startup_from", breakdown.startup_from}, {"ranks", nlohmann::json::array()},
-          {"transfers", nlohmann::json::array()}};
-  for (const RankBreakdown& rank : breakdown.ranks) {
-    nlohmann::json times;
-    for (const auto& [name, member] : rank_times()) times[name] = rank.*member;
-    json["ranks"].push_back(std::move(times));
-  }
-  for (const TransferBreakdown& transfer : breakdown.transfers)
-    json["transfers"].push_back({{"name", transfer.name},
-                                 {"operation", word(transfer.operation)},
-                                 {"bytes", transfer.bytes},
-                                 {"busy_s", transfer.busy_s},
-                                 {"skew_s", transfer.skew_s},
-                                 {"exposed_s", transfer.exposed_s}});
-}
-
-void from_json(const nlohmann::json& json, StepBreakdown& breakdown) {
-  breakdown = {};
-  json.at("first_step").get_to(breakdown.first_step);
-  json.at("steps").get_to(breakdown.steps);
-  json.at("strategy").get_to(breakdown.strategy);
-  json.at("startup_s").get_to(breakdown.startup_s);
-  json.at("startup_from").get_to(breakdown.startup_from);
-  for (const nlohmann::json& times : json.at("ranks")) {
-    RankBreakdown rank;
-    for (const auto& [name, member] : rank_times()) times.at(name).get_to(rank.*member);
-    breakdown.ranks.push_back(rank);
-  }
-  for (const nlohmann::json& one : json.at("transfers")) {
-    TransferBreakdown transfer;
-    one.at("name").get_to(transfer.name);
-    for (const Operation operation : kOperations)
-      if (one.at("operation") == word(operation)) transfer.operation = operation;
-    one.at("bytes").get_to(transfer.bytes);
-    one.at("busy_s").get_to(transfer.busy_s);
-    one.at("skew_s").get_to(transfer.skew_s);
-    one.at("exposed_s").get_to(transfer.exposed_s);
-    breakdown.transfers.push_back(transfer);
-  }
 }
 
 }  // namespace tutti

@@ -1,14 +1,13 @@
 #include "sim/measured_runs.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <tuple>
 
-#include "base/files.h"
 #include "base/median.h"
 #include "plan/adapt.h"
+#include "record/record_file.h"
+#include "record/record_reader.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -19,61 +18,68 @@ using nlohmann::json;
 
 /// The records of one run: the last of each kind, and all its steps.
 struct Run {
-  json run, plan, summary;
+  std::optional<RunRecord> run;
+  RunConfig config;
+  std::optional<PlanRecord> plan;
+  std::optional<SummaryRecord> summary;
   std::vector<double> step_s;
 };
 
 Run read_run(const fs::path& file) {
   Run run;
-  std::istringstream lines(read_file(file));
-  for (std::string line; std::getline(lines, line);) {
-    const json record = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!record.is_object()) continue;  // cut off by a crash: what is missing is noticed below
-    const std::string kind = record.value("record", "");
-    if (kind == "run") run.run = record;
-    if (kind == "plan") run.plan = record;
-    if (kind == "summary") run.summary = record;
-    if (kind == "epoch")
-      for (const json& seconds : record.at("step_s")) run.step_s.push_back(seconds);
+  for (RecordReader reader(file); reader.next();) {
+    if (reader.is<RunRecord>()) {
+      run.run = reader.as<RunRecord>();
+      run.config = run.run->parsed;
+    } else if (reader.is<PlanRecord>()) {
+      run.plan = reader.as<PlanRecord>();
+    } else if (reader.is<SummaryRecord>()) {
+      run.summary = reader.as<SummaryRecord>();
+    } else if (reader.is<EpochRecord>()) {
+      const auto epoch = reader.as<EpochRecord>();
+      run.step_s.insert(run.step_s.end(), epoch.step_s.begin(), epoch.step_s.end());
+    }
   }
   return run;
 }
 
 /// The median of its steps after warm-up; none where the run was shorter, or did not come to its end.
 std::optional<double> steady_step_s(const Run& run) {
-  if (run.summary.is_null()) return std::nullopt;
-  const auto warm_up = static_cast<std::size_t>(run.summary.value("warm_up_steps", 0));
-  if (run.step_s.size() <= warm_up) return std::nullopt;
-  return upper_median({run.step_s.begin() + static_cast<std::ptrdiff_t>(warm_up), run.step_s.end()});
+  if (!run.summary) return std::nullopt;
+  const int64_t warm_up = run.summary->warm_up_steps;
+  if (static_cast<int64_t>(run.step_s.size()) <= warm_up) return std::nullopt;
+  return upper_median({run.step_s.begin() + warm_up, run.step_s.end()});
 }
 
 /// The sizes of its plan: as `auto` chose them, or as the run was given them.
-std::string settings_of(const Run& run, const json& config) {
-  if (run.plan.contains("search")) {
-    const json& search = run.plan.at("search");
-    return search.at("candidates").at(search.at("chosen").get<std::size_t>()).at("settings");
+std::string settings_of(const Run& run) {
+  if (run.plan->search) {
+    const SearchRecord& search = *run.plan->search;
+    const auto chosen = static_cast<std::size_t>(search.chosen);
+    if (chosen >= search.candidates.size()) throw Error("its plan is one that was not tried");
+    return search.candidates[chosen].settings;
   }
   StrategyOptions options;
-  options.bucket_bytes = config.value("bucket_bytes", options.bucket_bytes);
-  options.fusion_bytes = config.value("fusion_bytes", options.fusion_bytes);
-  options.partition_bytes = config.value("partition_bytes", options.partition_bytes);
-  options.credit_bytes = config.value("credit_bytes", options.credit_bytes);
-  options.servers = config.value("servers", options.servers);
-  return settings_of(run.plan.at("plan").at("strategy").get<std::string>(), options);
+  for (const auto& [asked, size] : {std::pair{run.config.bucket_bytes, &options.bucket_bytes},
+                                    {run.config.fusion_bytes, &options.fusion_bytes},
+                                    {run.config.partition_bytes, &options.partition_bytes},
+                                    {run.config.credit_bytes, &options.credit_bytes}})
+    if (asked >= 0) *size = asked;
+  options.servers = std::max(0, run.config.servers);
+  return settings_of(run.plan->plan.strategy, options);
 }
 
 /// As the engine has them for a run like this one.
-CandidateRules rules_of(const json& config, const std::optional<Links>& links) {
+CandidateRules rules_of(const RunConfig& config, const std::optional<Links>& links) {
   CandidateRules rules;
-  rules.servers = config.value("servers", 0);
-  const std::string wire = config.value("wire", "");
-  const bool is_compressed = wire == "topk" || wire == "sign";
+  rules.servers = std::max(0, config.servers);
+  const bool is_compressed = config.wire == "topk" || config.wire == "sign";
   const bool has_servers = links && links->push_pull.is_measured();
   rules.allows = [=](const Strategy& strategy) {
     return (!strategy.uses_servers || has_servers) && (!is_compressed || sums_by_all_reduce(strategy));
   };
   PlanNeeds needs;
-  needs.clips = config.value("clip_norm", 0.0) > 0;
+  needs.clips = config.clip_norm > 0;
   rules.adapt = [needs](Plan& plan) mutable {
     needs.node_ranks = plan.node_ranks;
     adapt(plan, needs);
@@ -84,23 +90,23 @@ CandidateRules rules_of(const json& config, const std::optional<Links>& links) {
 /// The network's name by the folder of a run that belongs to a sweep; the run itself knows only what it measured.
 std::map<std::string, std::string> networks_of_sweep(const fs::path& folder) {
   std::map<std::string, std::string> networks;
-  std::ifstream lines(folder / "cells.jsonl");
-  for (std::string line; std::getline(lines, line);) {
-    const json cell = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (cell.is_object() && cell.contains("config") && cell.at("config").contains("network"))
-      networks[cell.value("cell", "")] = cell.at("config").at("network").get<std::string>();
+  if (!fs::exists(folder / kCellsFile)) return networks;
+  for (RecordReader reader(folder / kCellsFile); reader.next();) {
+    const Cell cell = reader.as<Cell>();
+    if (!cell.config.network.empty()) networks[cell.id] = cell.config.network;
   }
   return networks;
 }
 
 /// What has to be equal for two runs to be of one group.
 json group_key(const Run& run, const std::string& network) {
-  const json& config = run.run.at("config");
-  json key = {network, run.summary.at("transport"), run.run.at("nodes").size()};
-  for (const char* name : {"model", "width", "depth", "tokens", "batch", "accumulate", "ranks", "optimizer", "wire",
-                           "clip_norm", "device", "precision", "threads", "link_gbps", "link_startup_us", "by_node"})
-    key.push_back(config.value(name, json()));
-  return key;
+  RunConfig same = run.config;
+  const RunConfig any;
+  same.strategy = same.data = same.transport = same.device_used = "";
+  same.workers = any.workers;
+  same.servers = any.servers;
+  same.bucket_bytes = same.fusion_bytes = same.partition_bytes = same.credit_bytes = any.bucket_bytes;
+  return {network, run.summary->transport, run.run->nodes.size(), same};
 }
 
 /// Which run speaks for its group: the profile of `auto` is of more steps; without transfers beside it `bsp`'s is best.
@@ -131,21 +137,20 @@ struct GroupReader {
   std::map<std::string, std::pair<Plan, std::vector<double>>> by_strategy;
 
   void add(const Run& run) {
-    const json& config = run.run.at("config");
-    const std::string strategy = config.at("strategy");
+    const std::string& strategy = run.config.strategy;
     const std::optional<double> step_s = steady_step_s(run);
     if (!step_s) return;
-    group.model = config.at("model");
-    group.batch = config.at("batch");
-    group.ranks = config.at("ranks");
-    group.transport = run.summary.at("transport");
+    group.model = run.config.model;
+    group.batch = run.config.batch;
+    group.ranks = run.config.ranks;
+    group.transport = run.summary->transport;
     if (rank_of(strategy) < profile_rank) {
       profile_rank = rank_of(strategy);
-      group.profile = run.plan.at("profile").get<Profile>();
+      group.profile = run.plan->profile;
     }
-    alone.push_back(alone_s(run.plan.at("profile").get<Profile>()));
-    if (run.plan.contains("links")) {
-      const Links links = run.plan.at("links");
+    alone.push_back(alone_s(run.plan->profile));
+    if (run.plan->links) {
+      const Links& links = *run.plan->links;
       if (strategy == "auto" || !group.links.all_reduce.is_measured()) {
         const LinkCost push_pull = group.links.push_pull;
         group.links = links;
@@ -154,7 +159,7 @@ struct GroupReader {
       if (links.push_pull.is_measured()) group.links.push_pull = links.push_pull;
     }
     auto& [plan, seconds] = by_strategy[strategy];
-    plan = run.plan.at("plan").get<Plan>();
+    plan = run.plan->plan;
     seconds.push_back(*step_s);
   }
 
@@ -195,27 +200,24 @@ Software with_values(const std::vector<double>& values) {
 }  // namespace
 
 RecordedRun read_recorded_run(const fs::path& file) {
+  const Run run = read_run(file);
+  if (!run.plan) throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
+  RecordedRun recorded;
+  recorded.plan = run.plan->plan;
   try {
-    const Run run = read_run(file);
-    if (run.plan.is_null())
-      throw Error("{} holds no plan: the run was shorter than its three profile steps", file.string());
-    const json config = run.run.is_null() ? json::object() : run.run.value("config", json::object());
-    RecordedRun recorded;
-    recorded.plan = run.plan.at("plan");
-    recorded.settings = settings_of(run, config);
-    recorded.profile = run.plan.at("profile");
-    if (run.plan.contains("links")) recorded.links = run.plan.at("links").get<Links>();
-    if (config.contains("batch")) recorded.batch = config.at("batch").get<double>();
-    recorded.step_s = steady_step_s(run);
-    if (run.plan.contains("search"))
-      for (const json& one : run.plan.at("search").at("candidates"))
-        recorded.tried_s[one.at("strategy").get<std::string>() + " " + one.at("settings").get<std::string>()] =
-            one.at("step_s");
-    recorded.rules = rules_of(config, recorded.links);
-    return recorded;
-  } catch (const json::exception& error) {
+    recorded.settings = settings_of(run);
+  } catch (const Error& error) {
     throw Error("{}: a record in it is damaged: {}", file.string(), error.what());
   }
+  recorded.profile = run.plan->profile;
+  recorded.links = run.plan->links;
+  if (run.config.batch > 0) recorded.batch = static_cast<double>(run.config.batch);
+  recorded.step_s = steady_step_s(run);
+  if (run.plan->search)
+    for (const TriedPlan& one : run.plan->search->candidates)
+      recorded.tried_s[one.strategy + " " + one.settings] = one.step_s;
+  recorded.rules = rules_of(run.config, recorded.links);
+  return recorded;
 }
 
 std::vector<RunGroup> read_run_groups(const std::vector<fs::path>& folders, std::vector<std::string>& left_out) {
@@ -224,21 +226,15 @@ std::vector<RunGroup> read_run_groups(const std::vector<fs::path>& folders, std:
     const auto networks = networks_of_sweep(folder);
     std::error_code error;
     for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      if (entry->path().filename() != "records.jsonl") continue;
-      try {
-        const Run run = read_run(entry->path());
-        if (run.run.is_null() || run.plan.is_null() || run.summary.is_null()) continue;  // failed, or too short
-        if (run.run.at("config").at("ranks").get<int>() < 2) continue;
-        const auto network = networks.find(entry->path().parent_path().filename().string());
-        std::string name = network == networks.end() ? "" : network->second;
-        const double pretended_gbps = run.run.at("config").value("link_gbps", 0.0);
-        if (name.empty() && pretended_gbps > 0) name = fmt::format("{:g} Gbit/s", pretended_gbps);
-        GroupReader& reader = groups[group_key(run, name)];
-        reader.group.network = name;
-        reader.add(run);
-      } catch (const json::exception& problem) {
-        throw Error("{} is not as `tutti train` writes it: {}", entry->path().string(), problem.what());
-      }
+      if (entry->path().filename() != kRecordsFile) continue;
+      const Run run = read_run(entry->path());
+      if (!run.run || !run.plan || !run.summary || run.config.ranks < 2) continue;  // failed, too short, or alone
+      const auto network = networks.find(entry->path().parent_path().filename().string());
+      std::string name = network == networks.end() ? "" : network->second;
+      if (name.empty() && run.config.link_gbps > 0) name = fmt::format("{:g} Gbit/s", run.config.link_gbps);
+      GroupReader& reader = groups[group_key(run, name)];
+      reader.group.network = name;
+      reader.add(run);
     }
     if (error) throw UsageError("cannot read the folder {}: {}", folder.string(), error.message());
   }

@@ -139,6 +139,7 @@ SweepCell make_cell(const Sweep& sweep, const Configuration& configuration) {
   cell.settings = configuration.axes;
   for (const std::string& axis : axis_names())
     if (const auto option = cell.options.find(axis); option != cell.options.end()) cell.settings[axis] = option->second;
+  cell.config = describe_config(cell.settings);
   cell.options.erase("nodes");
   cell.is_baseline = configuration.is_baseline;
   cell.ranks = whole_number(cell.settings, "ranks", 0, 1);
@@ -223,45 +224,6 @@ json describe_config(const Settings& settings) {
     }
   }
   return config;
-}
-
-void to_json(json& json, const SweepCell& cell) {
-  json = {{"id", cell.id},
-          {"label", cell.label},
-          {"config", describe_config(cell.settings)},
-          {"settings", cell.settings},
-          {"options", cell.options},
-          {"repeat", cell.repeat},
-          {"baseline", cell.is_baseline},
-          {"ranks", cell.ranks},
-          {"nodes", cell.nodes},
-          {"servers", cell.servers},
-          {"trace", cell.trace}};
-  if (cell.network.empty()) return;
-  json["network"] = {{"name", cell.network},
-                     {"gbps", cell.emulated.gbps},
-                     {"startup_us", cell.emulated.startup_us},
-                     {"note", cell.emulated.note}};
-}
-
-void from_json(const json& json, SweepCell& cell) {
-  cell = {};
-  json.at("id").get_to(cell.id);
-  json.at("label").get_to(cell.label);
-  json.at("settings").get_to(cell.settings);
-  json.at("options").get_to(cell.options);
-  json.at("repeat").get_to(cell.repeat);
-  json.at("baseline").get_to(cell.is_baseline);
-  json.at("ranks").get_to(cell.ranks);
-  json.at("nodes").get_to(cell.nodes);
-  json.at("servers").get_to(cell.servers);
-  json.at("trace").get_to(cell.trace);
-  if (!json.contains("network")) return;
-  const auto& network = json.at("network");
-  network.at("name").get_to(cell.network);
-  network.at("gbps").get_to(cell.emulated.gbps);
-  network.at("startup_us").get_to(cell.emulated.startup_us);
-  network.at("note").get_to(cell.emulated.note);
 }
 
 }  // namespace tutti::sweep

@@ -8,22 +8,6 @@
 
 namespace tutti::sweep {
 
-/// One measurement of a sweep: one training run.
-struct SweepCell {
-  std::string id;     // names its folder; unique in the sweep
-  std::string label;  // the id without the repeat: the same for all repeats of a configuration
-  Settings settings;  // on the axes, and what the options say about those
-  Settings options;   // of `tutti train`, without their dashes
-  int repeat = 1;
-  bool is_baseline = false;
-  int ranks = 0;  // 0: what `tutti train` takes by itself
-  int nodes = 1;
-  int servers = 0;
-  std::string network = "";
-  EmulatedNetwork emulated;  // what `network` means
-  bool trace = false;
-};
-
 /// All cells, in the order in which to run them.
 ///
 /// A configuration is one value of each axis, less those left out. With one rank nothing travels: such configurations
@@ -40,8 +24,5 @@ std::vector<SweepCell> only(const std::vector<SweepCell>& cells, const std::vect
 
 /// The settings as a record's "config": numbers as numbers.
 nlohmann::json describe_config(const Settings& settings);
-
-void to_json(nlohmann::json& json, const SweepCell& cell);
-void from_json(const nlohmann::json& json, SweepCell& cell);
 
 }  // namespace tutti::sweep

@@ -122,7 +122,7 @@ void SweepProgress::draw() {
   const CellCounts counts = count_cells(folder_);
   const double running_s = running_.empty() ? 0 : seconds_since(started_);
   std::string text = fmt::format(
-      "{}: {} of {} cells done{}{}\n", folder_.plan().value("name", "sweep"), counts.done, counts.all,
+      "{}: {} of {} cells done{}{}\n", folder_.plan().name, counts.done, counts.all,
       counts.failed > 0 ? fmt::format(", {} failed", counts.failed) : "",
       counts.done + counts.failed < counts.all ? left_text(seconds_left(folder_, running_, running_s)) : "");
   text += progress_table(folder_, running_, size.width, size.height - 4);

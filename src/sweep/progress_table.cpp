@@ -34,15 +34,15 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 /// The axes that vary, less the one that is compared: what names a row.
 std::vector<std::string> row_axes(const SweepFolder& folder, const std::string& compare) {
   std::vector<std::string> axes;
-  for (const std::string& axis : folder.plan().at("axis_order").get<std::vector<std::string>>())
-    if (axis != compare && folder.plan().at("axes").at(axis).size() > 1) axes.push_back(axis);
+  for (const std::string& axis : folder.plan().axis_order)
+    if (axis != compare && folder.plan().axes.at(axis).size() > 1) axes.push_back(axis);
   return axes;
 }
 
 }  // namespace
 
 std::string progress_table(const SweepFolder& folder, const std::string& running, int width, int height) {
-  const std::string compare = folder.plan().value("compare", "");
+  const std::string compare = folder.plan().compare;
   const std::vector<std::string> axes = row_axes(folder, compare);
   std::vector<Row> rows;
   std::vector<std::string> columns;

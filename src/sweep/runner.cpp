@@ -15,7 +15,6 @@ namespace tutti::sweep {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr uint64_t kFullDiskBytes = 1 << 16;  // less free space than this: a run cannot even say what is wrong
 
@@ -72,13 +71,12 @@ class Runner {
     attempt.wall_s = seconds_since(start);
     if (!attempt.error.empty() && (speaks_of_full_disk(attempt.error) || is_disk_full(folder_.path())))
       stop_for_full_disk(folder_, "cell " + cell.id);
-    if (!folder_.plan().value("keep_weights", false)) {
+    if (!folder_.plan().keep_weights) {
       std::error_code none;
       fs::remove(run_folder / "model.safetensors", none);  // of no use to a comparison, and large
     }
     try {
-      folder_.add(make_cell_record(cell, folder_.plan().value("name", ""), folder_.plan().value("warmup_steps", 0),
-                                   run_folder, attempt));
+      folder_.add(make_cell_record(cell, folder_.plan().name, folder_.plan().warmup_steps, run_folder, attempt));
     } catch (const Error& error) {
       if (speaks_of_full_disk(error.what())) stop_for_full_disk(folder_, error.what());
       throw;
@@ -96,7 +94,7 @@ class Runner {
     ChildOptions options;
     options.words = command.words;
     options.log = log;
-    options.timeout_s = folder_.plan().value("timeout_minutes", 0.0) * 60;
+    options.timeout_s = folder_.plan().timeout_minutes * 60;
     // srun has processes elsewhere to end; those that are killed cannot.
     options.death_signal = command.launcher == "srun" ? SIGTERM : SIGKILL;
     options.keep_fd = folder_.lock_fd();

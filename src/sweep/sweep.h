@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace tutti::sweep {
+#include "record/sweep_plan.h"
 
-/// Names with values, as the sweep file has them: axes, or options of `tutti train` without their dashes.
-using Settings = std::map<std::string, std::string>;
+namespace tutti::sweep {
 
 /// One thing that a sweep varies.
 struct Axis {
@@ -24,15 +23,6 @@ bool matches(const Pattern& pattern, const Settings& settings);
 struct SpecialCase {
   Pattern when;
   Settings set;
-};
-
-/// A network by name: the one that is there, or a slower one whose speed is imposed on its links.
-struct EmulatedNetwork {
-  double gbps = 0;        // 0: as fast as it goes
-  double startup_us = 0;  // of each collective; not in a cluster in a box, whose links are slow themselves
-  std::string note = "";  // what it stands for
-
-  bool is_slowed() const { return gbps > 0 || startup_us > 0; }
 };
 
 /// A study: what is varied, what stays, how often it is measured. The same words are those of a sweep file.

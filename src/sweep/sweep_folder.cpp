@@ -16,13 +16,14 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/median.h"
+#include "record/record_reader.h"
 #include "tutti/error.h"
 
 namespace tutti::sweep {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 // The processes of a sweep that was killed end a moment after it.
 constexpr double kLockSeconds = 5;
@@ -55,26 +56,19 @@ int take_lock(const fs::path& folder) {
   return fd;
 }
 
-/// A process killed while it wrote may have left half a line, which the next one would be glued to.
-void drop_half_line(const fs::path& file) {
-  const std::string text = read_file(file);
-  const std::size_t end = text.rfind('\n');
-  const std::size_t whole = end == std::string::npos ? 0 : end + 1;
-  if (whole < text.size()) fs::resize_file(file, whole);
+/// For people who watch: a step's samples over its median time without warm-up.
+double shown_rate(const Cell& cell) {
+  const auto all = static_cast<int64_t>(cell.step_s.size());
+  const int64_t warm_up = cell.warmup_steps < all ? std::max<int64_t>(0, cell.warmup_steps) : 0;
+  const double step_s = upper_median({cell.step_s.begin() + warm_up, cell.step_s.end()});
+  return step_s > 0 ? cell.samples_per_step / step_s : 0;
+}
+
+CellOutcome outcome_of(const Cell& cell) {
+  return {cell.is_failed ? CellState::failed : CellState::done, cell.wall_s, shown_rate(cell), cell.error};
 }
 
 }  // namespace
-
-double shown_rate(const json& record) {
-  if (!record.contains("step_s") || !record.contains("samples_per_step")) return 0;
-  std::vector<double> times = record.at("step_s").get<std::vector<double>>();
-  const std::size_t warmup = record.value("warmup_steps", std::size_t{0});
-  if (times.size() > warmup) times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(warmup));
-  if (times.empty()) return 0;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle > 0 ? record.at("samples_per_step").get<double>() / *middle : 0;
-}
 
 SweepFolder::SweepFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
@@ -82,7 +76,6 @@ SweepFolder::SweepFolder(SweepFolder&& other) noexcept
     : path_(std::move(other.path_)),
       lock_(std::exchange(other.lock_, -1)),
       plan_(std::move(other.plan_)),
-      cells_(std::move(other.cells_)),
       outcomes_(std::move(other.outcomes_)),
       records_(std::move(other.records_)) {}
 
@@ -90,55 +83,34 @@ SweepFolder::~SweepFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-SweepFolder SweepFolder::create(const fs::path& path, const json& plan) {
+SweepFolder SweepFolder::create(const fs::path& path, const SweepPlan& plan) {
   make_folders(path);
   {
     const SweepFolder folder(path, take_lock(path));
-    if (fs::exists(path / "sweep.json"))
+    if (fs::exists(path / kSweepFile))
       throw UsageError(
           "there is a sweep in {} already: go on with it, `tutti bench --resume {}`, or choose another folder",
           path.string(), path.string());
-    write_file_atomically(path / "sweep.json", plan.dump(1) + "\n");
+    write_sweep_plan(path / kSweepFile, plan);
   }
   return open(path);
 }
 
 SweepFolder SweepFolder::open(const fs::path& path) {
-  if (!fs::exists(path / "sweep.json")) throw UsageError("{} is no sweep: there is no sweep.json in it", path.string());
+  if (!fs::exists(path / kSweepFile)) throw UsageError("{} is no sweep: there is no sweep.json in it", path.string());
   SweepFolder folder(path, take_lock(path));
-  try {
-    folder.plan_ = json::parse(read_file(path / "sweep.json"));
-    folder.cells_ = folder.plan_.at("cells").get<std::vector<SweepCell>>();
-  } catch (const json::exception& error) {
-    throw Error("{} cannot be read: {}", (path / "sweep.json").string(), error.what());
-  }
+  folder.plan_ = read_sweep_plan(path / kSweepFile);
   make_folders(path / "cells");
-  folder.records_ = RecordFile(path / "cells.jsonl");
+  folder.records_.emplace(path / kCellsFile);
   folder.read_outcomes();
   return folder;
 }
 
 void SweepFolder::read_outcomes() {
-  const fs::path file = path_ / "cells.jsonl";
-  drop_half_line(file);
-  const std::string text = read_file(file);
-  std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    ++number;
-    try {
-      const json record = json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      text.begin() + static_cast<std::ptrdiff_t>(end));
-      CellOutcome& outcome = outcomes_[record.at("cell").get<std::string>()];
-      if (outcome.state != CellState::done) {
-        const bool is_done = record.at("status") == "done";
-        outcome = {is_done ? CellState::done : CellState::failed, record.value("wall_s", 0.0), shown_rate(record),
-                   record.value("error", "")};
-      }
-    } catch (const json::exception& error) {
-      throw Error("{}:{} is no cell record: {}", file.string(), number, error.what());
-    }
-    begin = end + 1;
+  for (RecordReader reader(path_ / kCellsFile); reader.next();) {
+    const Cell cell = reader.as<Cell>();
+    CellOutcome& outcome = outcomes_[cell.id];
+    if (outcome.state != CellState::done) outcome = outcome_of(cell);
   }
 }
 
@@ -148,14 +120,10 @@ const CellOutcome& SweepFolder::outcome(const std::string& id) const {
   return found == outcomes_.end() ? pending : found->second;
 }
 
-void SweepFolder::add(json record) {
-  const std::string id = record.at("cell");
-  const bool is_done = record.at("status") == "done";
-  const CellOutcome outcome = {is_done ? CellState::done : CellState::failed, record.value("wall_s", 0.0),
-                               shown_rate(record), record.value("error", "")};
-  records_.add("cell", std::move(record));
-  flush_to_disk(records_.path());
-  outcomes_[id] = outcome;
+void SweepFolder::add(const Cell& cell) {
+  records_->add(Cell::kKind, cell);
+  flush_to_disk(records_->path());
+  outcomes_[cell.id] = outcome_of(cell);
 }
 
 fs::path newest_sweep(const fs::path& runs, const std::string& name) {
@@ -164,11 +132,14 @@ fs::path newest_sweep(const fs::path& runs, const std::string& name) {
   std::error_code error;
   for (fs::directory_iterator entry(runs, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code none;
-    const auto time = fs::last_write_time(entry->path() / "sweep.json", none);  // written once, when it begins
+    const auto time = fs::last_write_time(entry->path() / kSweepFile, none);  // written once, when it begins
     if (none || (!newest.empty() && time < begun)) continue;
     if (!name.empty()) {
-      const json plan = json::parse(read_file(entry->path() / "sweep.json"), nullptr, /*allow_exceptions=*/false);
-      if (!plan.is_object() || plan.value("name", "") != name) continue;
+      try {
+        if (read_sweep_plan(entry->path() / kSweepFile).name != name) continue;
+      } catch (const Error&) {
+        continue;  // another's damaged one is no reason to complain
+      }
     }
     newest = entry->path();
     begun = time;

@@ -2,12 +2,13 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/record_file.h"
-#include "sweep/cells.h"
+#include "record/cell.h"
+#include "record/record_file.h"
+#include "record/sweep_plan.h"
 
 namespace tutti::sweep {
 
@@ -21,9 +22,6 @@ struct CellOutcome {
   std::string error = "";    // failed
 };
 
-/// The samples/s of a cell record for people who watch: a step's samples over its median time without warm-up.
-double shown_rate(const nlohmann::json& record);
-
 /// A sweep's folder, held by one process at a time:
 ///   sweep.json    what is to be measured: all cells with their options, the file they come from, the command
 ///   cells.jsonl   one line for each attempt at a cell that ended, whole or not there
@@ -31,8 +29,8 @@ double shown_rate(const nlohmann::json& record);
 /// Which cells are done follows from cells.jsonl alone, so nothing is lost whenever the process ends.
 class SweepFolder {
  public:
-  /// Makes the folder. `plan` is what sweep.json shall hold. Throws UsageError when there is a sweep in it already.
-  static SweepFolder create(const std::filesystem::path& path, const nlohmann::json& plan);
+  /// Makes the folder. Throws UsageError when there is a sweep in it already.
+  static SweepFolder create(const std::filesystem::path& path, const SweepPlan& plan);
   /// Opens one that is there. Throws UsageError when it is no sweep, Error when another process has it.
   static SweepFolder open(const std::filesystem::path& path);
   SweepFolder(SweepFolder&& other) noexcept;
@@ -40,13 +38,13 @@ class SweepFolder {
   ~SweepFolder();
 
   const std::filesystem::path& path() const { return path_; }
-  const nlohmann::json& plan() const { return plan_; }
-  const std::vector<SweepCell>& cells() const { return cells_; }
+  const SweepPlan& plan() const { return plan_; }
+  const std::vector<SweepCell>& cells() const { return plan_.cells; }
   const CellOutcome& outcome(const std::string& id) const;
   std::filesystem::path cell_folder(const std::string& id) const { return path_ / "cells" / id; }
 
-  /// Writes a cell record, with "cell" and "status" in it, to the disk.
-  void add(nlohmann::json record);
+  /// Writes a cell to the disk.
+  void add(const Cell& cell);
 
   /// For the processes of cells: while one of them lives, nobody else can have the folder. Not closed by exec there.
   int lock_fd() const { return lock_; }
@@ -57,10 +55,9 @@ class SweepFolder {
 
   std::filesystem::path path_;
   int lock_ = -1;
-  nlohmann::json plan_;
-  std::vector<SweepCell> cells_;
+  SweepPlan plan_;
   std::map<std::string, CellOutcome> outcomes_;
-  RecordFile records_;
+  std::optional<RecordFile> records_;
 };
 
 /// The sweep of this name (empty: any) in the folder `runs` that was begun last. Throws UsageError when there is none.

@@ -6,7 +6,9 @@
 
 #include "base/files.h"
 #include "base/sha256.h"
+#include "record/run_finder.h"
 #include "tutti/error.h"
+#include "tutti/records.h"
 
 namespace tutti {
 namespace {
@@ -115,15 +117,15 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model,
 }
 
 fs::path find_checkpoint(const std::string& resume, const fs::path& runs_folder) {
-  for (const fs::path& place : {fs::path(resume), runs_folder / resume}) {
-    if (fs::exists(place / kStateFile)) return place;
-    const auto found = checkpoints_in(place / "checkpoints");
-    if (!found.empty()) return found.back();
-  }
-  throw Error(
-      "no checkpoint at '{}': looked for {}, and for checkpoints/step-* in it and in {}.\n"
-      "Give --resume a run's name, its folder or a checkpoint's folder; --checkpoint-steps N makes checkpoints.",
-      resume, (fs::path(resume) / kStateFile).string(), (runs_folder / resume).string());
+  const RunFinder finder{"checkpoint at", fmt::format("a folder with {} or checkpoints/step-*", kStateFile),
+                         "--resume takes a run's name, its folder or a checkpoint's folder; --checkpoint-steps N makes "
+                         "checkpoints",
+                         [](const fs::path& place) {
+                           if (fs::exists(place / kStateFile)) return place;
+                           const auto found = checkpoints_in(place / "checkpoints");
+                           return found.empty() ? fs::path() : found.back();
+                         }};
+  return finder.require(resume, runs_folder);
 }
 
 bool has_checkpoint(const fs::path& run_folder) { return !checkpoints_in(run_folder / "checkpoints").empty(); }
@@ -160,7 +162,7 @@ TrainProgress Checkpoint::progress() const {
 }
 
 void Checkpoint::load_weights(Model& model) const {
-  const std::string owner = options().value("model", "unknown");
+  const std::string owner = options().get<RunConfig>().model;
   const auto refuse = [&](const std::string& difference) {
     throw Error("the checkpoint {} belongs to another model: it was made by '{}', this is '{}' ({})", folder_.string(),
                 owner, model.model_name(), difference);
@@ -187,7 +189,7 @@ void Checkpoint::restore(Engine& engine) const {
       throw Error(
           "the checkpoint {} was made with optimizer '{}' and has no '{}': resume with the same --optimizer and "
           "--momentum",
-          folder_.string(), options().value("optimizer", "unknown"), name);
+          folder_.string(), options().get<RunConfig>().optimizer, name);
     return tensor_of(*array);
   });
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
@@ -77,9 +76,9 @@ EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Co
   return total;
 }
 
-nlohmann::json test_results(const EvalCounts& counts) {
-  nlohmann::json results = {{"test_samples", counts.samples}, {"test_loss", counts.loss()}};
-  for (const Metric& metric : counts.metrics) results["test_" + metric.name] = metric.value();
+TestResults test_results(const EvalCounts& counts) {
+  TestResults results{counts.samples, counts.loss(), {}};
+  for (const Metric& metric : counts.metrics) results.metrics.emplace_back(metric.name, metric.value());
   return results;
 }
 

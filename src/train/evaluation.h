@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "model/model.h"
 #include "tutti/communicator.h"
+#include "tutti/records.h"
 
 namespace tutti {
 
@@ -28,8 +28,8 @@ struct EvalOptions {
 EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
                     const EvalOptions& options, const std::function<void(int64_t done, int64_t all)>& progress = {});
 
-/// For records: test_samples, test_loss and test_NAME for every metric.
-nlohmann::json test_results(const EvalCounts& counts);
+/// For records.
+TestResults test_results(const EvalCounts& counts);
 
 /// For people, the metric by which the model is judged: "test accuracy 0.9876".
 std::string test_headline(const EvalCounts& counts);

@@ -4,15 +4,11 @@
 
 #include <algorithm>
 
-#include "train/rank_times.h"
-
 namespace tutti {
 
-using nlohmann::json;
-
-json describe_nodes(const std::vector<Node>& nodes) {
-  json all = json::array();
-  for (const Node& node : nodes) all.push_back({{"host", node.host}, {"ranks", node.ranks}});
+std::vector<NodeRanks> describe_nodes(const std::vector<Node>& nodes) {
+  std::vector<NodeRanks> all;
+  for (const Node& node : nodes) all.push_back({node.host, node.ranks});
   return all;
 }
 
@@ -23,30 +19,28 @@ std::string list_nodes(const std::vector<Node>& nodes) {
   return text;
 }
 
-json sum_up_by_node(const std::vector<Node>& nodes, const std::vector<json>& ranks) {
-  json all = describe_nodes(nodes);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    int64_t samples = 0;
-    std::vector<json> own;
-    for (const int rank : nodes[i].ranks) {
-      own.push_back(ranks[static_cast<std::size_t>(rank)]);
-      samples += own.back().at("samples").get<int64_t>();
+std::vector<NodeEpoch> sum_up_by_node(const std::vector<Node>& nodes, const std::vector<RankEpoch>& ranks) {
+  std::vector<NodeEpoch> all;
+  for (const Node& node : nodes) {
+    NodeEpoch sum;
+    sum.host = node.host;
+    sum.ranks = node.ranks;
+    for (const int number : node.ranks) {
+      const RankEpoch& rank = ranks[static_cast<std::size_t>(number)];
+      sum.samples += rank.samples;
+      sum.train_s = std::max(sum.train_s, rank.train_s);
+      sum.comm_exposed_s = std::max(sum.comm_exposed_s, rank.comm_exposed_s);
     }
-    const double train_s = largest(own, "train_s");
-    all[i]["samples"] = samples;
-    all[i]["data_per_s"] = static_cast<double>(samples) / std::max(train_s, 1e-9);
-    all[i]["train_s"] = train_s;
-    all[i]["comm_exposed_s"] = largest(own, "comm_exposed_s");
+    sum.data_per_s = static_cast<double>(sum.samples) / std::max(sum.train_s, 1e-9);
+    all.push_back(std::move(sum));
   }
   return all;
 }
 
-std::string node_line(const json& node) {
-  const std::size_t ranks = node.at("ranks").size();
+std::string node_line(const NodeEpoch& node) {
   return fmt::format("  node {}: {} rank{}, {:.1f} data/s, training {:.2f} s, communication {:.2f} s exposed",
-                     node.at("host").get<std::string>(), ranks, ranks == 1 ? "" : "s",
-                     node.at("data_per_s").get<double>(), node.at("train_s").get<double>(),
-                     node.at("comm_exposed_s").get<double>());
+                     node.host, node.ranks.size(), node.ranks.size() == 1 ? "" : "s", node.data_per_s, node.train_s,
+                     node.comm_exposed_s);
 }
 
 }  // namespace tutti

@@ -4,6 +4,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
+#include <torch/version.h>
 
 #include <cmath>
 #include <ctime>
@@ -13,6 +14,7 @@
 #include "base/files.h"
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
+#include "record/record_file.h"
 #include "train/node_report.h"
 #include "train/rank_setup.h"
 #include "train/stop_signal.h"
@@ -70,14 +72,14 @@ void RankTrainer::open_run_folder() {
       name = fmt::format("{}-{}-{}", stamp, options_.model, options_.data.name);
     }
     run_folder_ = fs::path(options_.runs_folder) / name;
-    if (!options_.name.empty() && !resumed_ && !options_.auto_resume && fs::exists(run_folder_ / "records.jsonl"))
+    if (!options_.name.empty() && !resumed_ && !options_.auto_resume && fs::exists(run_folder_ / kRecordsFile))
       throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}",
                        run_folder_.string(), options_.name);
     for (int again = 2; options_.name.empty() && fs::exists(run_folder_); ++again)
       run_folder_ = fs::path(options_.runs_folder) / fmt::format("{}-{}", name, again);
   }
   make_folders(run_folder_);
-  records_ = RecordFile(run_folder_ / "records.jsonl");
+  records_.add_sink(json_lines((run_folder_ / kRecordsFile).string()));
 }
 
 void RankTrainer::set_up() {
@@ -132,12 +134,10 @@ void RankTrainer::set_up() {
   total_steps_ = options_.steps > 0 ? options_.steps : options_.epochs * steps_per_epoch_;
   first_step_ = progress_.step;
 
-  config_ = describe_options(options_);
-  config_["ranks"] = comm_.size();
+  config_ = config_record(describe_options(options_), comm_.size(), device_.str());
   const fs::path trace_folder = fs::path(options_.trace_file).parent_path();
   if (!trace_folder.empty() && !fs::is_directory(trace_folder))
     throw UsageError("--trace {}: there is no folder {}", options_.trace_file, trace_folder.string());
-  config_["device_used"] = device_.str();
   if (is_first_) open_run_folder();
 }
 
@@ -160,11 +160,7 @@ bool RankTrainer::run() {
   loss_sum_ = torch::zeros({}, device_);
 
   nodes_ = find_nodes(comm_);
-  records_.add("run", {{"config", config_},
-                       {"nodes", describe_nodes(nodes_)},
-                       {"environment", describe_environment()},
-                       {"launcher", env_.launcher},
-                       {"resumed_at_step", first_step_}});
+  records_.add(RunRecord{config_, describe_nodes(nodes_), this_environment(TORCH_VERSION), env_.launcher, first_step_});
   console_.line(fmt::format("Training {} ({:.2f} M parameters) on {} ({} training samples, {} test samples)",
                             options_.model, static_cast<double>(engine_->engine().parameter_elements()) * 1e-6,
                             options_.data.name, data_.train->size(), data_.test->size()));
@@ -244,7 +240,8 @@ void RankTrainer::train_epoch() {
   auto step_start = start;
   double set_aside_s = 0;  // spent on checkpoints, not on training
   log_time_ = start;
-  log_samples_ = 0;
+  log_samples_ = log_own_samples_ = 0;
+  log_loss_sum_ = 0;
   if (is_steady_) steady_start_ = start;
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t global_size = sampler_->global_size(step);
@@ -253,6 +250,7 @@ void RankTrainer::train_epoch() {
     my_samples += my_size;
     epoch_samples += global_size;
     log_samples_ += global_size;
+    log_own_samples_ += my_size;
     ++progress_.step;
     progress_.samples_in_epoch += global_size;
     step_s_.push_back(seconds_since(step_start));
@@ -285,7 +283,7 @@ void RankTrainer::train_epoch() {
   const bool last = progress_.step >= total_steps_;
   tested_ = false;
   if (options_.evaluate && (last || (epoch_over && progress_.epoch % options_.eval_every == 0))) test();
-  report_epoch(epoch_times_, epoch_loss, my_samples);
+  report_epoch(epoch_loss, my_samples);
   if (trace_ && trace_->is_over()) record_trace();
   total_times_.add(epoch_times_);
 }
@@ -365,11 +363,16 @@ void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
   const double seconds = seconds_since(log_time_);
   const double rate = static_cast<double>(log_samples_) / std::max(seconds, 1e-9);
   if (is_logged) {
-    console_.line(fmt::format("step {}: {:.1f} data/s", progress_.step, rate));
-    records_.add("progress",
-                 {{"step", progress_.step}, {"epoch", progress_.epoch}, {"data_per_s", rate}, {"lr", learning_rate()}});
+    if (is_first_) {
+      const double loss_sum = loss_sum_.item<double>();
+      double loss = (loss_sum - log_loss_sum_) / static_cast<double>(std::max<int64_t>(1, log_own_samples_));
+      if (std::isnan(loss)) loss = std::numeric_limits<double>::quiet_NaN();  // without a sign, which means nothing
+      log_loss_sum_ = loss_sum;
+      console_.line(fmt::format("step {}: {:.1f} data/s, loss {:.4f}", progress_.step, rate, loss));
+      records_.add(ProgressRecord{progress_.step, progress_.epoch, rate, learning_rate(), loss});
+    }
     log_time_ = Clock::now();
-    log_samples_ = 0;
+    log_samples_ = log_own_samples_ = 0;
     return;
   }
   const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds /
@@ -405,8 +408,7 @@ void RankTrainer::save_if_due() {
   const fs::path folder =
       save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state, engine_->engine().first_updates(),
                       progress, config_, options_.keep_checkpoints);
-  records_.add("checkpoint",
-               {{"step", progress.step}, {"folder", folder.string()}, {"seconds", seconds_since(checkpoint_time_)}});
+  records_.add(CheckpointRecord{progress.step, folder.string(), seconds_since(checkpoint_time_)});
   if (is_stopped_)
     console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
                               progress.step, run_folder_.string()));

@@ -19,11 +19,10 @@
 #include "train/device_feed.h"
 #include "train/evaluation.h"
 #include "train/options.h"
-#include "train/rank_times.h"
-#include "train/records.h"
 #include "train/resident_data.h"
 #include "tutti/captured_step.h"
 #include "tutti/communicator.h"
+#include "tutti/records.h"
 #include "tutti/tuned_engine.h"
 
 namespace tutti {
@@ -55,11 +54,12 @@ class RankTrainer {
   void log_step(int64_t step_in_epoch, int64_t steps_in_epoch);
   void save_if_due();
   void test();
-  void report_epoch(const RankTimes& times, double loss, int64_t samples);
+  void report_epoch(double loss, int64_t samples);
   void finish();
   double learning_rate() const;
   bool saves_checkpoints() const { return options_.checkpoint_steps > 0 || options_.checkpoint_minutes > 0; }
-  std::vector<nlohmann::json> gather(const nlohmann::json& mine) const;
+  template <typename T>
+  std::vector<T> gather(const T& mine) const;
   void follow_plan();
   void record_plan();
   TraceBuffer* recording() const { return trace_ ? trace_->compute() : nullptr; }
@@ -91,7 +91,7 @@ class RankTrainer {
   nlohmann::json config_;
 
   std::filesystem::path run_folder_;
-  RecordFile records_;
+  RecordWriter records_;
   TrainProgress progress_;
   int64_t total_steps_ = 0;
   int64_t steps_per_epoch_ = 0;
@@ -99,8 +99,9 @@ class RankTrainer {
 
   // Since the last log line, and since the run began.
   Clock::time_point log_time_{}, checkpoint_time_ = Clock::now();
-  int64_t log_samples_ = 0;
-  torch::Tensor loss_sum_;  // on the device: reading it waits, so only log lines do
+  int64_t log_samples_ = 0, log_own_samples_ = 0;  // of all ranks, and of this one
+  double log_loss_sum_ = 0;                        // what loss_sum_ was then
+  torch::Tensor loss_sum_;  // of the epoch, on the device: reading it waits, so only log lines do
   RankTimes epoch_times_, total_times_;
   int64_t total_samples_ = 0;
   int64_t steady_samples_ = 0;

@@ -1,9 +1,12 @@
 // What a rank says of its training: its plan, its timeline, its epochs and its end.
+#include <torch/version.h>
+
 #include <cmath>
 
 #include "base/files.h"
 #include "comm/exchange.h"
 #include "probe/clocks.h"
+#include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
 #include "train/node_report.h"
@@ -22,6 +25,14 @@ using nlohmann::json;
 constexpr int64_t kStepsBeforeTrace = 2;
 
 }  // namespace
+
+template <typename T>
+std::vector<T> RankTrainer::gather(const T& mine) const {
+  engine_->drain();
+  std::vector<T> all;
+  for (const std::string& text : gather_texts(comm_, json(mine).dump())) all.push_back(json::parse(text).get<T>());
+  return all;
+}
 
 void RankTrainer::follow_plan() {
   if (!is_capture_told_ && !captured_->remark().empty()) {
@@ -43,17 +54,20 @@ void RankTrainer::follow_plan() {
 
 void RankTrainer::record_plan() {
   if (!engine_->profile()) return;
-  json record = {{"profile", *engine_->profile()}, {"plan", engine_->plan()}, {"step", progress_.step}};
-  if (engine_->links()) record["links"] = *engine_->links();
+  PlanRecord record;
+  record.profile = *engine_->profile();
+  record.plan = engine_->plan();
+  record.step = progress_.step;
+  record.links = engine_->links();
   if (const StrategySearch* const search = engine_->search()) {
-    record["search"] = describe_search(*search);
+    record.search = describe_search(*search);
     for (const std::string& line : search_lines(*search)) console_.line(line);
   }
   if (!engine_->remark().empty()) {
     console_.line("note: " + engine_->remark());
-    record["remark"] = engine_->remark();
+    record.remark = engine_->remark();
   }
-  records_.add("plan", std::move(record));
+  records_.add(record);
 }
 
 void RankTrainer::record_trace() {
@@ -68,11 +82,10 @@ void RankTrainer::record_trace() {
     const ClockOffset offset = measure_clock_offsets(comm_)[static_cast<std::size_t>(comm_.rank())];
     if (std::abs(offset.steady_s) > offset.uncertainty_s) mine.clock_offset_ns = -std::llround(offset.steady_s * 1e9);
   }
-  std::vector<RankTrace> ranks;
-  for (const json& rank : gather(mine)) ranks.push_back(rank.get<RankTrace>());
+  const std::vector<RankTrace> ranks = gather(mine);
   if (!is_first_) return;
   const StepBreakdown breakdown = break_down(ranks, engine_->plan(), engine_->links());
-  if (breakdown.steps > 0) records_.add("explain", breakdown);
+  if (breakdown.steps > 0) records_.add(breakdown);
   if (options_.trace_file.empty()) return;
   if (breakdown.steps == 0) {
     console_.line(fmt::format(
@@ -85,27 +98,16 @@ void RankTrainer::record_trace() {
                             breakdown.first_step + breakdown.steps, options_.trace_file));
 }
 
-std::vector<json> RankTrainer::gather(const json& mine) const {
-  engine_->drain();
-  std::vector<json> all;
-  for (const std::string& text : gather_texts(comm_, mine.dump())) all.push_back(json::parse(text));
-  return all;
-}
-
-void RankTrainer::report_epoch(const RankTimes& times, double loss, int64_t samples) {
-  json mine = times.describe();
-  mine["samples"] = samples;
-  mine["loss_sum"] = loss;
-  EpochResult result;
-  result.epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
-  result.step = progress_.step;
-  result.ranks = gather(mine);
-  result.test = tested_ ? &last_test_ : nullptr;
-  result.nodes = nodes_;
-  for (const std::string& line : epoch_lines(result)) console_.line(line);
-  json record = epoch_record(result);
-  record["step_s"] = step_s_;
-  records_.add("epoch", std::move(record));
+void RankTrainer::report_epoch(double loss, int64_t samples) {
+  EpochRecord record;
+  record.epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
+  record.step = progress_.step;
+  record.ranks = gather(RankEpoch{epoch_times_, samples, loss});
+  if (tested_) record.test = test_results(last_test_);
+  record.step_s = step_s_;
+  sum_up(record, nodes_);
+  for (const std::string& line : epoch_lines(record, test_headline(last_test_))) console_.line(line);
+  records_.add(record);
 }
 
 void RankTrainer::finish() {
@@ -116,45 +118,42 @@ void RankTrainer::finish() {
     test();
     total_times_.add(epoch_times_);
   }
-  json mine = total_times_.describe();
-  mine["weights_sha256"] = weights_sha256(*model_);
-  mine["peak_rss_bytes"] = peak_rss_bytes();
-  mine["optimizer_state_bytes"] = engine_->engine().optimizer_state_bytes();
-  mine["steady_s"] = steady_s_;
-  const std::vector<json> ranks = gather(mine);
+  const std::vector<RankSummary> ranks = gather(RankSummary{total_times_, weights_sha256(*model_), peak_rss_bytes(),
+                                                            engine_->engine().optimizer_state_bytes(), steady_s_});
+  const fs::path records = run_folder_ / kRecordsFile;
   for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-    if (ranks[rank].at("weights_sha256") != ranks[0].at("weights_sha256"))
+    if (ranks[rank].weights_sha256 != ranks[0].weights_sha256)
       throw Error("rank {} ended with other weights than rank 0: do not use them, and please report this with {}", rank,
-                  records_.path().string());
+                  records.string());
   if (!is_first_) return;
 
-  json summary = summary_of_ranks(ranks, total_samples_, steady_samples_);
-  summary.update({{"model", options_.model},
-                  {"data", options_.data.name},
-                  {"ranks", comm_.size()},
-                  {"strategy", options_.engine.strategy},
-                  {"strategy_used", engine_->plan().strategy},
-                  {"transport", comm_.name()},
-                  {"nodes", describe_nodes(nodes_)},
-                  {"device", device_.str()},
-                  {"precision", options_.precision},
-                  {"steps", progress_.step},
-                  {"epochs", progress_.epoch},
-                  {"warm_up_steps", warm_up_steps_},
-                  {"run_folder", run_folder_.string()},
-                  {"config", config_},
-                  {"environment", describe_environment()}});
-  const json results = test_results(last_test_);
-  for (const auto& [name, value] : results.items()) summary[name] = tested_ ? value : json();
+  SummaryRecord summary = summary_of_ranks(ranks, total_samples_, steady_samples_);
+  summary.model = options_.model;
+  summary.data = options_.data.name;
+  summary.ranks = comm_.size();
+  summary.strategy = options_.engine.strategy;
+  summary.strategy_used = engine_->plan().strategy;
+  summary.transport = comm_.name();
+  summary.nodes = describe_nodes(nodes_);
+  summary.device = device_.str();
+  summary.precision = options_.precision;
+  summary.steps = progress_.step;
+  summary.epochs = progress_.epoch;
+  summary.warm_up_steps = warm_up_steps_;
+  summary.run_folder = run_folder_.string();
+  summary.config = config_;
+  summary.environment = this_environment(TORCH_VERSION);
+  summary.is_tested = tested_;
+  summary.test = test_results(last_test_);
   const fs::path weights = run_folder_ / "model.safetensors";
   save_weights(weights, *model_);
-  records_.add("summary", summary);
-  if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, summary.dump(1) + "\n");
+  records_.add(summary);
+  if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, json(summary).dump(1) + "\n");
   std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,
-                                 summary.at("train_s").get<double>(), summary.at("samples_per_s").get<double>());
+                                 summary.train_s, summary.samples_per_s);
   if (tested_) line += ", " + test_headline(last_test_);
   console_.line(line);
-  console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records_.path().string()));
+  console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
 
 }  // namespace tutti

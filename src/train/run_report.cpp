@@ -1,85 +1,78 @@
 #include "train/run_report.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
 #include "train/node_report.h"
-#include "train/rank_times.h"
 
 namespace tutti {
 namespace {
 
-using nlohmann::json;
-
 double per_second(double samples, double seconds) { return seconds > 0 ? samples / seconds : 0.0; }
 
-double sum(const std::vector<json>& ranks, const char* key) {
-  double total = 0;
-  for (const json& rank : ranks) total += rank.at(key).get<double>();
-  return total;
-}
-
-struct Totals {
-  double train_s = 0, data_per_s = 0, mean_loss = 0;
-};
-
-Totals totals_of(const EpochResult& result) {
-  const double samples = sum(result.ranks, "samples");
-  const double train_s = largest(result.ranks, "train_s");
-  return {train_s, samples / std::max(train_s, 1e-9), sum(result.ranks, "loss_sum") / std::max(1.0, samples)};
+/// Of any rank: the slowest one's, where it is a time.
+template <typename Rank, typename Base, typename Number>
+Number largest(const std::vector<Rank>& ranks, Number Base::*member) {
+  Number value = 0;
+  for (const Rank& rank : ranks) value = std::max(value, rank.*member);
+  return value;
 }
 
 }  // namespace
 
-std::vector<std::string> epoch_lines(const EpochResult& result) {
-  const std::vector<json>& ranks = result.ranks;
-  const Totals totals = totals_of(result);
-  std::vector<std::string> lines = {fmt::format(
-      "Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)", result.epoch,
-      totals.train_s, totals.data_per_s, totals.mean_loss, largest(ranks, "comm_s"), largest(ranks, "comm_exposed_s"))};
-  if (result.test != nullptr)
-    lines[0] += fmt::format(", test time {:.2f} s, {}", largest(ranks, "test_s"), test_headline(*result.test));
-  if (ranks.size() > 1)
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+void sum_up(EpochRecord& epoch, const std::vector<Node>& nodes) {
+  double samples = 0, loss = 0;
+  for (const RankEpoch& rank : epoch.ranks) {
+    samples += static_cast<double>(rank.samples);
+    loss += rank.loss_sum;
+  }
+  epoch.train_s = largest(epoch.ranks, &RankTimes::train_s);
+  epoch.data_per_s = samples / std::max(epoch.train_s, 1e-9);
+  epoch.train_loss = loss / std::max(1.0, samples);
+  if (epoch.test) epoch.test_s = largest(epoch.ranks, &RankTimes::test_s);
+  if (nodes.size() > 1) epoch.nodes = sum_up_by_node(nodes, epoch.ranks);
+}
+
+std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline) {
+  std::vector<std::string> lines = {
+      fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)",
+                  epoch.epoch, epoch.train_s, epoch.data_per_s, *epoch.train_loss,
+                  largest(epoch.ranks, &RankTimes::comm_s), largest(epoch.ranks, &RankTimes::comm_exposed_s))};
+  if (epoch.test) lines[0] += fmt::format(", test time {:.2f} s, {}", *epoch.test_s, headline);
+  if (epoch.ranks.size() > 1)
+    for (std::size_t i = 0; i < epoch.ranks.size(); ++i) {
+      const RankEpoch& rank = epoch.ranks[i];
       lines.push_back(
           fmt::format("  rank {}: {} samples, training {:.2f} s, communication {:.2f} s ({:.2f} s exposed), data wait "
                       "{:.2f} s, test {:.2f} s",
-                      rank, ranks[rank].at("samples").get<int64_t>(), ranks[rank].at("train_s").get<double>(),
-                      ranks[rank].at("comm_s").get<double>(), ranks[rank].at("comm_exposed_s").get<double>(),
-                      ranks[rank].at("data_wait_s").get<double>(), ranks[rank].at("test_s").get<double>()));
-  if (result.nodes.size() > 1)
-    for (const json& node : sum_up_by_node(result.nodes, ranks)) lines.push_back(node_line(node));
+                      i, rank.samples, rank.train_s, rank.comm_s, rank.comm_exposed_s, rank.data_wait_s, rank.test_s));
+    }
+  for (const NodeEpoch& node : epoch.nodes) lines.push_back(node_line(node));
   return lines;
 }
 
-json epoch_record(const EpochResult& result) {
-  const Totals totals = totals_of(result);
-  json record = {{"epoch", result.epoch},          {"step", result.step},
-                 {"train_s", totals.train_s},      {"data_per_s", totals.data_per_s},
-                 {"train_loss", totals.mean_loss}, {"ranks", result.ranks}};
-  if (result.test != nullptr) {
-    record.update(test_results(*result.test));
-    record["test_s"] = largest(result.ranks, "test_s");
-  }
-  if (result.nodes.size() > 1) record["nodes"] = sum_up_by_node(result.nodes, result.ranks);
-  return record;
+SummaryRecord summary_of_ranks(std::vector<RankSummary> ranks, int64_t samples, int64_t steady_samples) {
+  SummaryRecord summary;
+  for (double RankTimes::*time : {&RankTimes::train_s, &RankTimes::comm_s, &RankTimes::comm_exposed_s,
+                                  &RankTimes::data_wait_s, &RankTimes::test_s})
+    summary.*time = largest(ranks, time);
+  summary.samples = samples;
+  summary.samples_per_s = per_second(static_cast<double>(samples), summary.train_s);
+  summary.samples_per_s_steady =
+      per_second(static_cast<double>(steady_samples), largest(ranks, &RankSummary::steady_s));
+  summary.weights_sha256 = ranks[0].weights_sha256;
+  summary.peak_rss_bytes = largest(ranks, &RankSummary::peak_rss_bytes);
+  summary.optimizer_state_bytes = largest(ranks, &RankSummary::optimizer_state_bytes);
+  summary.per_rank = std::move(ranks);
+  return summary;
 }
 
-json summary_of_ranks(const std::vector<json>& ranks, int64_t samples, int64_t steady_samples) {
-  const double train_s = largest(ranks, "train_s");
-  return {{"samples", samples},
-          {"samples_per_s", per_second(static_cast<double>(samples), train_s)},
-          {"samples_per_s_steady", per_second(static_cast<double>(steady_samples), largest(ranks, "steady_s"))},
-          {"train_s", train_s},
-          {"comm_s", largest(ranks, "comm_s")},
-          {"comm_exposed_s", largest(ranks, "comm_exposed_s")},
-          {"data_wait_s", largest(ranks, "data_wait_s")},
-          {"test_s", largest(ranks, "test_s")},
-          {"weights_sha256", ranks[0].at("weights_sha256")},
-          {"peak_rss_bytes", static_cast<int64_t>(largest(ranks, "peak_rss_bytes"))},
-          {"optimizer_state_bytes", static_cast<int64_t>(largest(ranks, "optimizer_state_bytes"))},
-          {"per_rank", ranks}};
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace tutti

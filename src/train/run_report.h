@@ -1,29 +1,22 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "comm/nodes.h"
-#include "train/evaluation.h"
+#include "tutti/records.h"
 
 namespace tutti {
 
-/// What an epoch came to. `ranks`: what each says of itself, RankTimes::describe() and its samples and loss.
-struct EpochResult {
-  int64_t epoch = 0;
-  int64_t step = 0;
-  std::vector<nlohmann::json> ranks;
-  const EvalCounts* test = nullptr;  // null: not tested
-  std::vector<Node> nodes;
-};
-
-/// For people.
-std::vector<std::string> epoch_lines(const EpochResult& result);
-/// For records.
-nlohmann::json epoch_record(const EpochResult& result);
+/// Completes the record of an epoch with what follows from what its ranks say.
+void sum_up(EpochRecord& epoch, const std::vector<Node>& nodes);
+/// It for people; `headline` is what the test came to.
+std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline);
 
 /// The part of a run's summary that follows from what its ranks say: times are the slowest rank's.
-nlohmann::json summary_of_ranks(const std::vector<nlohmann::json>& ranks, int64_t samples, int64_t steady_samples);
+SummaryRecord summary_of_ranks(std::vector<RankSummary> ranks, int64_t samples, int64_t steady_samples);
+
+/// Of this process, so far.
+int64_t peak_rss_bytes();
 
 }  // namespace tutti

@@ -3,19 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace tutti {
 
-nlohmann::json describe_search(const StrategySearch& search) {
-  nlohmann::json candidates = nlohmann::json::array();
+SearchRecord describe_search(const StrategySearch& search) {
+  SearchRecord record;
+  record.steps = search.steps();
+  record.chosen = static_cast<int64_t>(search.current_index());
   for (const SearchCandidate& one : search.candidates())
-    candidates.push_back({{"strategy", one.strategy},
-                          {"settings", one.settings},
-                          {"predicted_s", one.predicted_s},
-                          {"measured_s", one.measured_s},
-                          {"step_s", search.step_s(one)}});
-  return {{"steps", search.steps()}, {"chosen", search.current_index()}, {"candidates", candidates}};
+    record.candidates.push_back({one.strategy, one.settings, one.predicted_s, one.measured_s, search.step_s(one)});
+  return record;
 }
 
 std::vector<std::string> search_lines(const StrategySearch& search) {

@@ -1,4 +1,5 @@
 // The program as people use it: real processes, real files.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -62,6 +63,35 @@ int count(const std::string& text, const std::string& part) {
 
 void wait_for(const std::function<bool()>& condition) {
   for (int i = 0; i < 1200 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+TEST_F(Train, SaysAndRecordsTheLossAsItGoes) {
+  const CommandResult result = train("--ranks 2 --batch 8 --steps 8 --log-every 4 --name losses --no-eval");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  std::vector<double> losses;
+  double mean = 0;
+  std::ifstream records(folder_ / "runs/losses/records.jsonl");
+  for (std::string line; std::getline(records, line);) {
+    const json record = json::parse(line);
+    if (record.at("record") == "progress") losses.push_back(record.at("loss"));
+    if (record.at("record") == "epoch") {
+      const json& rank = record.at("ranks")[0];
+      mean = rank.at("loss_sum").get<double>() / rank.at("samples").get<double>();
+    }
+  }
+  ASSERT_EQ(losses.size(), 2U);
+  EXPECT_NEAR((losses[0] + losses[1]) / 2, mean, 1e-4);  // of rank 0's samples, 32 each
+  EXPECT_NE(losses[0], losses[1]);
+  for (const double loss : losses)
+    EXPECT_NE(result.output.find(fmt::format(" data/s, loss {:.4f}\n", loss)), std::string::npos) << result.output;
+}
+
+TEST_F(Train, ComesToItsEndWithALossThatIsNoNumber) {
+  const json summary = train_summary("--ranks 2 --lr 1e30 --log-every 4 --name diverged");
+  EXPECT_EQ(summary["steps"], 8);
+  EXPECT_TRUE(summary["test_loss"].is_null());
+  const CommandResult report = run_command("cd " + folder_.string() + " && " TUTTI_BINARY " report runs/diverged");
+  EXPECT_EQ(report.exit_code, 0) << report.output;
 }
 
 TEST_F(Train, WritesASummaryRecordsAndWeights) {

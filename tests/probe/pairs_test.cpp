@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "base/median.h"
+
 namespace tutti {
 namespace {
 
@@ -98,9 +100,9 @@ TEST(SlowLinks, InsideANodeCompareWithOtherPairsInside) {
 }
 
 TEST(Median, IsTheMiddleOne) {
-  EXPECT_EQ(median({}), 0);
-  EXPECT_EQ(median({3, 1, 2}), 2);
-  EXPECT_EQ(median({4, 1, 2, 3}), 2);
+  EXPECT_EQ(lower_median({}), 0);
+  EXPECT_EQ(lower_median({3, 1, 2}), 2);
+  EXPECT_EQ(lower_median({4, 1, 2, 3}), 2);
 }
 
 }  // namespace

@@ -2,10 +2,8 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "base/files.h"
 #include "report/explain.h"
 #include "support/text.h"
 #include "tutti/error.h"
@@ -14,7 +12,6 @@ namespace tutti {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 /// Steps of 20 ms: 12 compute, 1 data, 2 optimizer, 1 other and 4 exposed, all of them bandwidth.
 StepBreakdown breakdown_of(int ranks) {
@@ -37,13 +34,26 @@ StepBreakdown breakdown_of(int ranks) {
   return result;
 }
 
-json record(const StepBreakdown& breakdown) {
-  json result = breakdown;
-  result["record"] = "explain";
-  return result;
+RunRecord run_record() {
+  RunRecord run;
+  run.config = {{"model", "mnist-cnn"}, {"wire", "fp32"}};
+  return run;
 }
 
-json run_record() { return {{"record", "run"}, {"config", {{"model", "mnist-cnn"}, {"wire", "fp32"}}}}; }
+std::string explain_records(const std::vector<Record>& records) {
+  const fs::path file = fs::temp_directory_path() / ("tutti-explain-test-" + std::to_string(::getpid()) + ".jsonl");
+  RecordWriter writer;
+  writer.add_sink(json_lines(file.string()));
+  for (const Record& record : records) writer.add(record);
+  try {
+    const std::string text = explain(file);
+    fs::remove(file);
+    return text;
+  } catch (const Error&) {
+    fs::remove(file);
+    throw;
+  }
+}
 
 template <typename Function>
 std::string complaint_of(Function function) {
@@ -56,7 +66,7 @@ std::string complaint_of(Function function) {
 }
 
 TEST(Explain, PrintsPartsThatAddUpToTheStep) {
-  const std::string text = explain({run_record(), record(breakdown_of(2))});
+  const std::string text = explain_records({run_record(), breakdown_of(2)});
   double sum_ms = 0, sum_percent = 0, step_ms = 0, exposed_ms = 0, exposed_parts_ms = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -80,7 +90,7 @@ TEST(Explain, PrintsPartsThatAddUpToTheStep) {
 }
 
 TEST(Explain, SaysWhatWasHiddenAndWhichTransfersWereExposedMost) {
-  const std::string text = explain({run_record(), record(breakdown_of(2))});
+  const std::string text = explain_records({run_record(), breakdown_of(2)});
   EXPECT_TRUE(contains(text, "mnist-cnn on 2 ranks, strategy wfbp: steps 6 to 25")) << text;
   EXPECT_TRUE(contains(text, "16.000 ms per step in 2 transfers, 75 % of it hidden")) << text;
   EXPECT_TRUE(contains(text, "exposed most: transfer 1 'conv1.weight' (all_reduce of 1.0 KB): 3.000 of its 4.000 ms"))
@@ -91,9 +101,9 @@ TEST(Explain, SaysWhatWasHiddenAndWhichTransfersWereExposedMost) {
 TEST(Explain, TakesTheLastPartOfAResumedRun) {
   StepBreakdown older = breakdown_of(2);
   older.first_step = 100;
-  EXPECT_TRUE(contains(explain({run_record(), record(older), run_record(), record(breakdown_of(2))}), "steps 6 to 25"));
+  EXPECT_TRUE(contains(explain_records({run_record(), older, run_record(), breakdown_of(2)}), "steps 6 to 25"));
   // What an earlier part measured does not describe the last one.
-  EXPECT_NE(complaint_of([&] { explain({run_record(), record(older), run_record()}); }), "");
+  EXPECT_NE(complaint_of([&] { explain_records({run_record(), older, run_record()}); }), "");
 }
 
 TEST(Explain, ExplainsOneRankWithoutCommunication) {
@@ -101,13 +111,13 @@ TEST(Explain, ExplainsOneRankWithoutCommunication) {
   alone.transfers.clear();
   alone.ranks[0].compute_s += alone.ranks[0].bandwidth_s;
   alone.ranks[0].bandwidth_s = alone.ranks[0].comm_s = 0;
-  const std::string text = explain({run_record(), record(alone)});
+  const std::string text = explain_records({run_record(), alone});
   EXPECT_TRUE(contains(text, "One rank: nothing is communicated.")) << text;
   EXPECT_FALSE(contains(text, "slowest rank")) << text;
 }
 
 TEST(Explain, SaysSoWhenARunDoesNotSay) {
-  const std::string error = complaint_of([] { explain({run_record()}); });
+  const std::string error = complaint_of([] { explain_records({run_record()}); });
   EXPECT_TRUE(contains(error, "do not say where the time of a step went")) << error;
 }
 
@@ -152,42 +162,6 @@ TEST(Advice, KeepsQuietWhenNothingIsClear) {
   for (RankBreakdown& rank : mixed.ranks)
     rank.slowest_rank_s = rank.startup_s = rank.bandwidth_s = rank.scheduling_s = 0.001;
   EXPECT_EQ(advice(mixed, "fp32"), "");
-}
-
-class Records : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("tutti-explain-test-" + std::to_string(::getpid()));
-    fs::create_directories(folder_ / "first");
-  }
-  void TearDown() override { remove_tree(folder_); }
-  fs::path write(const std::string& text) const {
-    std::ofstream(folder_ / "first/records.jsonl") << text;
-    return folder_ / "first/records.jsonl";
-  }
-  fs::path folder_;
-};
-
-TEST_F(Records, AreReadWithoutAHalfWrittenLastLine) {
-  EXPECT_EQ(read_records(write("{\"record\":\"run\"}\n{\"record\":\"epoch\"}\n{\"record\":\"summ")).size(), 2u);
-  EXPECT_EQ(read_records(write("")).size(), 0u);
-}
-
-TEST_F(Records, NameTheLineThatIsDamaged) {
-  for (const char* line : {"{\"record\":\"ep", "[1, 2]", "", "{\"step\":1}", "{\"record\":7}"}) {
-    const fs::path file = write(std::string("{\"record\":\"run\"}\n") + line + "\n{\"record\":\"epoch\"}\n");
-    const std::string error = complaint_of([&] { read_records(file); });
-    EXPECT_TRUE(contains(error, "records.jsonl, line 2: this is not a record")) << line << ": " << error;
-  }
-}
-
-TEST_F(Records, AreFoundByNameFolderOrFile) {
-  const fs::path file = write("");
-  EXPECT_EQ(find_records("first", folder_), file);
-  EXPECT_EQ(find_records((folder_ / "first").string(), "elsewhere"), file);
-  EXPECT_EQ(find_records(file.string(), "elsewhere"), file);
-  EXPECT_TRUE(contains(complaint_of([&] { find_records("frist", folder_); }), "did you mean 'first'?"));
-  EXPECT_TRUE(contains(complaint_of([&] { find_records("first", "elsewhere"); }), "no run 'first'"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/cell.h"
+#include "record/cell.h"
 #include "report/import.h"
 #include "support/published_texts.h"
 
@@ -15,8 +15,7 @@ inline std::vector<Cell> through_records(const std::string& name, const std::str
                                          std::vector<std::string>* notes = nullptr) {
   PublishedText text = published_text(name, content);
   std::vector<Cell> cells;
-  CellParser parser;
-  for (const Cell& cell : import_published(text)) cells.push_back(parser.parse(to_json(cell).dump()));
+  for (const Cell& cell : import_published(text)) cells.push_back(parse_cell(nlohmann::json(cell).dump()));
   if (notes != nullptr) *notes = text.notes;
   return cells;
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/median.h"
+
 namespace tutti {
 namespace {
 
@@ -38,8 +40,8 @@ TEST(Estimate, OfOneObservationHasNoInterval) {
 }
 
 TEST(Median, IsTheMeanOfTheMiddleTwoOfAnEvenNumber) {
-  EXPECT_DOUBLE_EQ(median_of({4, 1, 3, 2}), 2.5);
-  EXPECT_DOUBLE_EQ(median_of({5, 1, 3}), 3);
+  EXPECT_DOUBLE_EQ(median({4, 1, 3, 2}), 2.5);
+  EXPECT_DOUBLE_EQ(median({5, 1, 3}), 3);
 }
 
 TEST(Compare, FindsAClearDifferenceAndNoneInNoise) {

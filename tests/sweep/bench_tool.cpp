@@ -13,10 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/environment.h"
 #include "base/files.h"
-#include "base/record_file.h"
 #include "cli/bench_command.h"
+#include "record/record_file.h"
 #include "tutti/error.h"
 
 namespace {
@@ -90,7 +89,7 @@ int train(const TrainArguments& arguments) {
                         {"workers", 1},
                         {"precision", "fp32"}}},
                       {"nodes", {{{"host", "here"}, {"ranks", ranks}}}},
-                      {"environment", describe_environment("1.2.3")}});
+                      {"environment", this_environment("1.2.3")}});
   if (arguments.filler > 0)
     write_file_atomically(folder / "filler", std::string(static_cast<std::size_t>(arguments.filler), 'x'));
   std::vector<double> step_s;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "sweep/cells.h"
 
 namespace tutti::sweep {
 namespace {
@@ -22,7 +23,7 @@ class CellRecord : public ::testing::Test {
   CellRecord() : folder_(::testing::TempDir() + "cell_record_" + std::to_string(::getpid())) {
     fs::create_directories(folder_);
     cell_.id = "dear-ranks2.2";
-    cell_.settings = {{"strategy", "dear"}, {"ranks", "2"}, {"network", "slow"}};
+    set({{"strategy", "dear"}, {"ranks", "2"}, {"network", "slow"}});
     cell_.repeat = 2;
     cell_.ranks = 2;
     cell_.nodes = 2;
@@ -92,6 +93,10 @@ class CellRecord : public ::testing::Test {
   }
   ~CellRecord() override { remove_tree(folder_); }
 
+  void set(const Settings& settings) {
+    cell_.settings = settings;
+    cell_.config = describe_config(settings);
+  }
   json make(const std::string& end = "\n") {
     std::ofstream file(folder_ / "records.jsonl");
     for (std::size_t i = 0; i < records_.size(); ++i)
@@ -169,7 +174,7 @@ TEST_F(CellRecord, BreaksAStepDownAsTheMeanOfRanks) {
 }
 
 TEST_F(CellRecord, OfOneRankNamesNothingThatTravels) {
-  cell_.settings = {{"ranks", "1"}};
+  set({{"ranks", "1"}});
   cell_.network = "";
   records_[0]["config"]["ranks"] = 1;
   const json config = make().at("config");
@@ -207,8 +212,7 @@ TEST_F(CellRecord, IsFailedWhenThereIsNothing) {
 
 TEST_F(CellRecord, IsFailedWhenRecordsAreNotJson) {
   std::ofstream(folder_ / "records.jsonl") << "nonsense\n";
-  EXPECT_THAT(make_cell_record(cell_, "s", 1, folder_, attempt_).at("error").get<std::string>(),
-              HasSubstr("its records cannot be read"));
+  EXPECT_THAT(make_cell_record(cell_, "s", 1, folder_, attempt_).error, HasSubstr("its records cannot be read"));
 }
 
 TEST(LastComplaint, IsTuttisOwnMessageOrElseTheLastLine) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "sweep/cells.h"
 #include "tutti/error.h"
 
 namespace tutti::sweep {
@@ -21,28 +22,39 @@ class ProgressOfASweep : public ::testing::Test {
     sweep.axes = {{"strategy", {"bsp", "dear"}}, {"ranks", {"2", "4"}}};
     sweep.baseline = {{"ranks", "1"}};
     sweep.repeats = 2;
-    plan_ = {{"name", "s"},
-             {"axes", {{"strategy", {"bsp", "dear"}}, {"ranks", {"2", "4"}}}},
-             {"axis_order", {"strategy", "ranks"}},
-             {"compare", "strategy"},
-             {"cells", expand(sweep)}};
+    plan_.name = "s";
+    plan_.axes = {{"strategy", {"bsp", "dear"}}, {"ranks", {"2", "4"}}};
+    plan_.axis_order = {"strategy", "ranks"};
+    plan_.compare = "strategy";
+    plan_.cells = expand(sweep);
   }
   ~ProgressOfASweep() override { remove_tree(path_); }
 
-  static json done(const std::string& id, double wall_s, double rate) {
-    return {{"cell", id},        {"status", "done"},
-            {"wall_s", wall_s},  {"samples_per_step", rate},
-            {"warmup_steps", 1}, {"step_s", {9.0, 1.0, 1.0, 5.0}}};
+  static Cell done(const std::string& id, double wall_s, double rate) {
+    Cell cell;
+    cell.id = id;
+    cell.wall_s = wall_s;
+    cell.samples_per_step = rate;
+    cell.warmup_steps = 1;
+    cell.step_s = {9.0, 1.0, 1.0, 5.0};
+    return cell;
+  }
+  static Cell failed(const std::string& id) {
+    Cell cell;
+    cell.id = id;
+    cell.is_failed = true;
+    cell.error = "no luck";
+    return cell;
   }
 
   fs::path path_;
-  json plan_;
+  SweepPlan plan_;
 };
 
 TEST_F(ProgressOfASweep, CountsCellsByState) {
   SweepFolder folder = SweepFolder::create(path_, plan_);
   folder.add(done("ranks1.1", 1, 10));
-  folder.add({{"cell", "bsp-ranks2.1"}, {"status", "failed"}, {"error", "no luck"}});
+  folder.add(failed("bsp-ranks2.1"));
   const CellCounts counts = count_cells(folder);
   EXPECT_EQ(counts.all, 10U);
   EXPECT_EQ(counts.done, 1U);
@@ -66,7 +78,7 @@ TEST_F(ProgressOfASweep, ShowsATableOfWhatIsCompared) {
   folder.add(done("ranks1.1", 2, 10));
   folder.add(done("bsp-ranks2.1", 2, 100));
   folder.add(done("bsp-ranks2.2", 2, 200));
-  folder.add({{"cell", "dear-ranks2.1"}, {"status", "failed"}, {"error", "no luck"}});
+  folder.add(failed("dear-ranks2.1"));
   EXPECT_EQ(progress_table(folder, "bsp-ranks4.1", 80, 20),
             "samples/s                 bsp      dear\n"
             "ranks 1          10                    \n"
@@ -83,9 +95,9 @@ TEST_F(ProgressOfASweep, KeepsTheTableInsideTheTerminal) {
 TEST_F(ProgressOfASweep, IsReadAgainFromTheFolder) {
   {
     SweepFolder folder = SweepFolder::create(path_, plan_);
-    folder.add({{"cell", "ranks1.1"}, {"status", "failed"}, {"error", "no luck"}});
+    folder.add(failed("ranks1.1"));
     folder.add(done("ranks1.1", 2, 10));
-    folder.add({{"cell", "ranks1.2"}, {"status", "failed"}, {"error", "no luck"}});
+    folder.add(failed("ranks1.2"));
   }
   const SweepFolder folder = SweepFolder::open(path_);
   EXPECT_EQ(folder.outcome("ranks1.1").state, CellState::done);
@@ -124,7 +136,7 @@ TEST_F(ProgressOfASweep, IsFoundByItsName) {
   const fs::path runs = path_;
   EXPECT_THROW(newest_sweep(runs, ""), UsageError);
   { const SweepFolder folder = SweepFolder::create(runs / "first", plan_); }
-  plan_["name"] = "other";
+  plan_.name = "other";
   { const SweepFolder folder = SweepFolder::create(runs / "second", plan_); }
   fs::last_write_time(runs / "first" / "sweep.json", fs::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_EQ(newest_sweep(runs, ""), runs / "second");

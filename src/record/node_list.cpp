@@ -1,4 +1,4 @@
-#include "report/node_list.h"
+#include "record/node_list.h"
 
 #include <fmt/format.h>
 

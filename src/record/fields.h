@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/json_text.h"
+#include "record/json_text.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "report/cell_fields.h"
+#include "record/fields.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tutti/records.h"
+
 namespace tutti {
 
 /// Where a figure comes from. A report never mixes them unlabelled.
@@ -18,13 +20,19 @@ const char* word(Source source);
 /// What was run. An empty text, 0, or -1 where 0 means something: not stated.
 struct Configuration {
   std::string model, data, strategy, wire, transport, network, precision, device;
-  std::string other;  // further settings, "width 64, tokens 128"
-  int64_t batch = 0;  // per rank
+  std::string other;                                           // further settings, "width 64, tokens 128"
+  std::vector<std::pair<std::string, std::string>> by_name{};  // … those that a record has by their names
+  int64_t batch = 0;                                           // per rank
   int ranks = 0;
   int nodes = 0;
   int servers = -1;
   int workers = -1;
+
+  /// Both together: "width 64, tokens 128".
+  std::string further() const;
 };
+
+void from_json(const nlohmann::json& json, Configuration& config);
 
 /// The same for the same configuration, and only then.
 std::string key_of(const Configuration& config);
@@ -33,7 +41,7 @@ std::string key_of(const Configuration& config);
 std::string describe(const Configuration& config);
 
 struct RankTimesOfEpoch {
-  int rank = 0;
+  int rank = -1;
   std::string node;
   std::optional<double> train_s, comm_s, comm_exposed_s, data_wait_s;
 };
@@ -45,7 +53,7 @@ struct RateAtStep {
 
 struct EpochTimes {
   int epoch = 0;
-  std::optional<double> train_s, test_s, test_accuracy, loss;
+  std::optional<double> train_s, test_s, test_accuracy, test_dice, test_loss, loss;
   std::vector<RateAtStep> rates;
   std::vector<RankTimesOfEpoch> ranks;
 };
@@ -55,6 +63,7 @@ struct StepParts {
   double compute_s = 0, data_wait_s = 0, optimizer_s = 0;
   std::vector<std::pair<std::string, double>> exposed;  // communication that computation waited for, by cause
 };
+StepParts parts_of(const StepBreakdown& breakdown);
 
 struct NodeShare {
   std::string name;
@@ -67,6 +76,14 @@ struct StatedRate {
   std::optional<double> deviation;
 };
 
+/// The network that a cell was measured on, by the name that its sweep gives it.
+struct NetworkOfCell {
+  std::string name;
+  bool is_emulated = false;
+  double gbps = 0, startup_us = 0;
+  std::string note;
+};
+
 /// Figures that a published text states though they follow from others; shown as stated, and checked.
 struct Stated {
   std::optional<double> speedup;
@@ -77,6 +94,7 @@ struct Stated {
 /// One run of one configuration: a line of a sweep's cells.jsonl, a training run's folder, or a row of a published
 /// table. What is absent was not recorded.
 struct Cell {
+  static constexpr const char* kKind = "cell";
   Source source = Source::measured;
   std::string sweep, id;
   int repeat = 1;
@@ -84,9 +102,11 @@ struct Cell {
   std::string error;
   Configuration config;
   bool is_baseline = false;
-  std::shared_ptr<const nlohmann::json> environment;  // null if none; cells of one sweep share it
+  std::shared_ptr<const Environment> environment;  // null if none; cells of one sweep share it
   std::optional<double> load;
-  std::string command;
+  std::string command, launcher;
+  double wall_s = 0;  // of the attempt, from outside
+  std::optional<NetworkOfCell> network;
   double samples_per_step = 0;
   std::vector<double> step_s;  // of rank 0, warm-up included
   int64_t warmup_steps = 0;    // declared
@@ -95,26 +115,16 @@ struct Cell {
   std::optional<StepParts> parts;
   int64_t steps = 0;
   double run_s = 0;
-  std::optional<double> test_accuracy;
+  std::optional<double> test_accuracy, test_dice, test_loss;
+  int64_t peak_rss_bytes = 0;
   std::vector<NodeShare> nodes;
   std::string node_list;  // Slurm's form
   Stated stated;
   std::string folder;  // of the run, "" if unknown; a trace may lie there
 };
 
-/// Reads cell records, one after the other.
-class CellParser {
- public:
-  /// The text of one record. Absent fields are fine; one of the wrong kind, or a damaged text, throws Error naming it.
-  Cell parse(std::string_view record);
-
- private:
-  std::shared_ptr<const nlohmann::json> environment(std::string_view text);
-
-  // Most cells have the environment of the one before, and share it.
-  std::string last_text_;
-  std::shared_ptr<const nlohmann::json> last_environment_;
-};
-nlohmann::json to_json(const Cell& cell);
+/// The text of one record. Absent fields are fine; one of the wrong kind, or a damaged text, throws Error naming it.
+Cell parse_cell(std::string_view record);
+void to_json(nlohmann::json& json, const Cell& cell);
 
 }  // namespace tutti
