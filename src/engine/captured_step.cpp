@@ -28,6 +28,8 @@ CapturedStep::CapturedStep(Engine& engine, bool enabled)
     : engine_(engine), enabled_(enabled && engine.space().values().is_cuda()), plan_(engine.plans_adopted_) {
   if (enabled_ && engine.executor_ != nullptr)
     remark_ = "steps are queued kernel by kernel: the host starts the transfers between ranks";
+  else if (enabled_ && !engine.update_->can_be_recorded())
+    remark_ = "steps are queued kernel by kernel: this optimizer asks the host";
 }
 
 CapturedStep::~CapturedStep() = default;

@@ -28,8 +28,10 @@ class FlatOptimizer {
   /// The buffers that belong to a checkpoint, each as long as the flat space, and their names ("exp_avg").
   const std::vector<std::string>& state_names() const { return state_names_; }
   const std::vector<torch::Tensor>& state() const { return state_; }
-  /// Before a step that was recorded is repeated: the learning rate, and the step number of a parameter that is updated
-  /// since the first step. Also before it is recorded. Only where updates read these on the device.
+  /// Whether update() may be recorded on a GPU and repeated: it then takes from the host only what prepare() says.
+  virtual bool can_be_recorded() const { return false; }
+  /// Before a step is recorded, and before each repetition: the learning rate, and the step number of a parameter that
+  /// is updated since the first step.
   virtual void prepare(double /*learning_rate*/, int64_t /*step*/) {}
   /// `gradient_scale`: a scalar tensor on the device that multiplies the gradients first, or undefined for 1.
   virtual void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) = 0;

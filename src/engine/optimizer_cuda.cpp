@@ -33,6 +33,8 @@ class CudaOptimizer : public FlatOptimizer {
         on_device_(torch::zeros({static_cast<int64_t>(sizeof(StepScalars))},
                                 torch::TensorOptions(torch::kUInt8).device(like.device()))) {}
 
+  bool can_be_recorded() const override { return true; }
+
   void prepare(double learning_rate, int64_t step) override {
     if (is_known_ && scalars_.learning_rate == learning_rate && scalars_.step == step) return;
     scalars_ = {learning_rate, step};

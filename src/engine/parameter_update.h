@@ -27,6 +27,8 @@ class ParameterUpdate {
 
   /// Updates from now on belong to this step, 1 for the first.
   void begin(int64_t step, double learning_rate);
+  /// Whether an update can be recorded on a GPU and repeated.
+  bool can_be_recorded() const { return whole_.optimizer && whole_.optimizer->can_be_recorded(); }
   /// Tells the device what a recorded update of this step is to use. The optimizer is whole.
   void prepare(int64_t step, double learning_rate) { whole_.optimizer->prepare(learning_rate, step); }
   /// Some parameter has never had a gradient. All ranks know that together.

@@ -24,6 +24,10 @@ struct UpdateRun {
 cudaError_t update_on_device(const SgdRule& rule, const UpdateRun& run, cudaStream_t stream);
 cudaError_t update_on_device(const AdamRule& rule, const UpdateRun& run, cudaStream_t stream);
 
+/// LAMB on a run that is one tensor, with two kernels. `sums` are kLambSums numbers in device memory to work with.
+constexpr int64_t kLambSums = 2 * 256;
+cudaError_t update_on_device(const LambRule& rule, const UpdateRun& run, double* sums, cudaStream_t stream);
+
 /// Writes `scalars` to device memory, in the stream's order, with no host memory that would have to stay.
 cudaError_t set_on_device(StepScalars* where, StepScalars scalars, cudaStream_t stream);
 

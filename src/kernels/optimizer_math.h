@@ -75,4 +75,44 @@ struct AdamRule {
   }
 };
 
+/// LAMB (You et al., "Large Batch Optimization for Deep Learning", ICLR 2020, algorithm 2). `direction` is what a value
+/// of a tensor goes down along, and the step is the learning rate times the norm of the tensor over the norm of its
+/// direction, or the learning rate alone where one of them is 0.
+struct LambRule {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0;
+
+  struct Factors {
+    float beta1, one_less_beta1, beta2, one_less_beta2, inverse, inverse_root, epsilon, decay, scale;
+    double rate;
+  };
+  TUTTI_HOST_DEVICE Factors factors(double learning_rate, int64_t step, float gradient_scale) const {
+    const double steps = static_cast<double>(step);
+    return {static_cast<float>(beta1),
+            static_cast<float>(1 - beta1),
+            static_cast<float>(beta2),
+            static_cast<float>(1 - beta2),
+            static_cast<float>(1 / (1 - pow(beta1, steps))),
+            static_cast<float>(1 / sqrt(1 - pow(beta2, steps))),
+            static_cast<float>(epsilon),
+            static_cast<float>(weight_decay),
+            gradient_scale,
+            learning_rate};
+  }
+  TUTTI_HOST_DEVICE void average(const Factors& f, float gradient, float& mean, float& square) const {
+    const float scaled = f.scale * gradient;
+    mean = f.beta1 * mean + f.one_less_beta1 * scaled;
+    square = f.beta2 * square + f.one_less_beta2 * scaled * scaled;
+  }
+  TUTTI_HOST_DEVICE float direction(const Factors& f, float value, float mean, float square) const {
+    return f.inverse * mean / (sqrtf(square) * f.inverse_root + f.epsilon) + f.decay * value;
+  }
+  /// Of a tensor, from the sums of squares of its values and of its direction.
+  TUTTI_HOST_DEVICE float rate(const Factors& f, double values, double directions) const {
+    return static_cast<float>(f.rate * (values > 0 && directions > 0 ? sqrt(values) / sqrt(directions) : 1));
+  }
+};
+
 }  // namespace tutti

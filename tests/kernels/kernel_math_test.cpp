@@ -55,6 +55,36 @@ TEST(AdamRule, FollowsTheFormulaOfThePaper) {
   }
 }
 
+TEST(LambRule, TakesStepsAsLongAsTheTensorRelativeToItsDirection) {
+  const LambRule rule{0.9, 0.999, 1e-6, 0.1};
+  float values[2] = {3, -4}, means[2] = {}, squares[2] = {};
+  double expected[2] = {3, -4}, m[2] = {}, v[2] = {};
+  for (int step = 1; step <= 20; ++step) {
+    const auto factors = rule.factors(0.01, step, 0.5F);
+    double value_sum = 0, direction_sum = 0, direction[2];
+    double expected_values = 0, expected_directions = 0;
+    for (int i = 0; i < 2; ++i) {
+      const double gradient = gradient_at(step + 3 * i);
+      rule.average(factors, static_cast<float>(gradient), means[i], squares[i]);
+      value_sum += values[i] * values[i];
+      direction_sum += std::pow(rule.direction(factors, values[i], means[i], squares[i]), 2);
+      m[i] = 0.9 * m[i] + 0.1 * 0.5 * gradient;
+      v[i] = 0.999 * v[i] + 0.001 * 0.25 * gradient * gradient;
+      direction[i] =
+          m[i] / (1 - std::pow(0.9, step)) / (std::sqrt(v[i] / (1 - std::pow(0.999, step))) + 1e-6) + 0.1 * expected[i];
+      expected_values += expected[i] * expected[i];
+      expected_directions += direction[i] * direction[i];
+    }
+    for (int i = 0; i < 2; ++i) {
+      values[i] -=
+          rule.rate(factors, value_sum, direction_sum) * rule.direction(factors, values[i], means[i], squares[i]);
+      expected[i] -= 0.01 * std::sqrt(expected_values) / std::sqrt(expected_directions) * direction[i];
+    }
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_NEAR(values[i], expected[i], 1e-4);
+  EXPECT_FLOAT_EQ(rule.rate(rule.factors(0.01, 1, 1), 0, 5), 0.01F) << "a tensor of zeros";
+}
+
 TEST(Gather, PutsTheChannelsOfAPixelSideBySide) {
   // Two channels of three pixels: a0 a1 a2 b0 b1 b2 become a0 b0 a1 b1 a2 b2.
   std::vector<int64_t> from;
