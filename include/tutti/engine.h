@@ -26,9 +26,6 @@
 
 namespace tutti {
 
-/// Instead of a strategy's name: the engine profiles, probes, simulates all, tries the best few, and keeps the winner.
-constexpr const char* kAutoStrategy = "auto";
-
 /// How much of a training run `auto` spends on its choice.
 struct AutoOptions {
   std::size_t candidates = 6;  // plans that are tried, at most, beside bsp

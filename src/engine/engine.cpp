@@ -15,7 +15,7 @@ namespace tutti {
 
 void check_wire(const EngineOptions& options) {
   if (options.strategy == kAutoStrategy) return;  // it tries only those that can
-  if (is_compressed(options.wire) && !sums_by_all_reduce(find_strategy(options.strategy)))
+  if (is_compressed(options.wire) && !find_strategy(options.strategy).only_all_reduces)
     throw UsageError("wire format '{}' works with strategies that all-reduce, and '{}' does not: try buckets or mgwfbp",
                      options.wire, options.strategy);
 }

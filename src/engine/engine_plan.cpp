@@ -71,7 +71,7 @@ void Engine::begin_search() {
     rules.servers = options_.servers != nullptr ? options_.servers->servers() : 0;
     rules.allows = [this](const Strategy& strategy) {
       return (!strategy.uses_servers || options_.servers != nullptr) &&
-             (!is_compressed(options_.wire) || sums_by_all_reduce(strategy));
+             (!is_compressed(options_.wire) || strategy.only_all_reduces);
     };
     rules.adapt = [this](Plan& plan) { adapt(plan); };
     nlohmann::json candidates = nlohmann::json::array();

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/median.h"
+#include "plan/wire_format.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -53,23 +54,20 @@ std::string settings_of(const Run& run, const json& config) {
     return search.at("candidates").at(search.at("chosen").get<std::size_t>()).at("settings");
   }
   StrategyOptions options;
-  options.bucket_bytes = config.value("bucket_bytes", options.bucket_bytes);
-  options.fusion_bytes = config.value("fusion_bytes", options.fusion_bytes);
-  options.partition_bytes = config.value("partition_bytes", options.partition_bytes);
-  options.credit_bytes = config.value("credit_bytes", options.credit_bytes);
-  options.servers = config.value("servers", options.servers);
-  return settings_of(run.plan.at("plan").at("strategy").get<std::string>(), options);
+  for (const StrategyOption& option : strategy_options())
+    std::visit([&](auto field) { options.*field = config.value(option.key, options.*field); }, option.field);
+  const Strategy* const strategy = known_strategy(run.plan.at("plan").at("strategy").get<std::string>());
+  return strategy == nullptr ? "" : describe_sizes(*strategy, options);
 }
 
 /// As the engine has them for a run like this one.
 CandidateRules rules_of(const json& config, const std::optional<Links>& links) {
   CandidateRules rules;
   rules.servers = config.value("servers", 0);
-  const std::string wire = config.value("wire", "");
-  const bool is_compressed = wire == "topk" || wire == "sign";
+  const bool compresses = is_compressed(config.value("wire", ""));
   const bool has_servers = links && links->push_pull.is_measured();
   rules.allows = [=](const Strategy& strategy) {
-    return (!strategy.uses_servers || has_servers) && (!is_compressed || sums_by_all_reduce(strategy));
+    return (!strategy.uses_servers || has_servers) && (!compresses || strategy.only_all_reduces);
   };
   if (config.value("clip_norm", 0.0) > 0)
     rules.adapt = [](Plan& plan) { plan.barrier = Barrier::optimizer_step, plan.sharded_optimizer = false; };
@@ -99,7 +97,11 @@ json group_key(const Run& run, const std::string& network) {
 }
 
 /// Which run speaks for its group: the profile of `auto` is of more steps; without transfers beside it `bsp`'s is best.
-int rank_of(const std::string& strategy) { return strategy == "auto" ? 0 : strategy == "bsp" ? 1 : 2; }
+int rank_of(const std::string& name) {
+  if (name == kAutoStrategy) return 0;
+  const Strategy* const strategy = known_strategy(name);
+  return strategy != nullptr && !strategy->overlaps_backward && !strategy->uses_servers ? 1 : 2;
+}
 
 /// Forward, backward and the rest of a step without transfers.
 double alone_s(const Profile& profile) {
@@ -141,7 +143,7 @@ struct GroupReader {
     alone.push_back(alone_s(run.plan.at("profile").get<Profile>()));
     if (run.plan.contains("links")) {
       const Links links = run.plan.at("links");
-      if (strategy == "auto" || !group.links.all_reduce.is_measured()) {
+      if (strategy == kAutoStrategy || !group.links.all_reduce.is_measured()) {
         const LinkCost push_pull = group.links.push_pull;
         group.links = links;
         if (!links.push_pull.is_measured()) group.links.push_pull = push_pull;
@@ -254,7 +256,7 @@ std::vector<RunPrediction> predict_runs(const RunGroup& group, const Software& s
   const Cluster cluster = cluster_of_run(group.links, group.ranks, software);
   std::vector<RunPrediction> predictions;
   for (const MeasuredRun& run : group.runs) {
-    if (run.strategy == "auto" || (run.plan.servers > 0 && !group.links.push_pull.is_measured())) continue;
+    if (run.strategy == kAutoStrategy || (run.plan.servers > 0 && !group.links.push_pull.is_measured())) continue;
     predictions.push_back({&group, &run, simulate_run(run.plan, arranged(group.profile, run.plan), cluster).step_s});
   }
   return predictions;
