@@ -13,6 +13,7 @@
 #include "cli/recipe.h"
 #include "cli/strategy_arguments.h"
 #include "comm/launch_env.h"
+#include "comm/transport.h"
 #include "launch/launcher.h"
 #include "launch/mpirun.h"
 #include "train/checkpoint.h"
@@ -151,12 +152,7 @@ void describe(CLI::App& command, TrainArguments& arguments) {
   command
       .add_option("--link-startup-us", options.link_startup_us, "pretend that each collective starts up this slowly")
       ->group("Ranks");
-  command
-      .add_option("--transport", options.transport,
-                  "what messages travel through: shm, shared memory of one machine; mpi, any network; nccl, between "
-                  "GPUs, one for each rank; auto: shm where it can, else mpi")
-      ->capture_default_str()
-      ->group("Ranks");
+  command.add_option("--transport", options.transport, transport_help())->capture_default_str()->group("Ranks");
   command
       .add_flag("--by-node", options.by_node,
                 "mpi: add up inside each node through shared memory, then send from one rank of each")
@@ -315,7 +311,8 @@ int run(TrainArguments& arguments, const CLI::App& command) {
     throw UsageError("--servers {} with {} rank{}: servers add up what two or more ranks push", servers,
                      std::max(0, ranks), ranks == 1 ? "" : "s");
 
-  const bool by_mpirun = !arguments.hosts.empty() || options.transport == "mpi";
+  const bool by_mpirun = !arguments.hosts.empty() ||
+                         (options.transport != kAutoTransport && find_transport(options.transport).started_by_mpirun);
   if (is_launched || (ranks == 1 && !by_mpirun && arguments.max_restarts == 0)) return train(options, env);
   LaunchOptions launch;
   launch.threads = options.threads;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/names.h"
+#include "comm/transport.h"
 #include "tutti/error.h"
 #include "tutti/strategy.h"
 
@@ -30,8 +31,8 @@ void check_options(const TrainOptions& options) {
   check_name("schedule", options.schedule.name, schedule_names());
   check_name("device", options.device, {"auto", "cpu", "cuda"});
   check_name("precision", options.precision, {"fp32", "tf32", "bf16"});
-  check_name("transport", options.transport, {"auto", "shm", "mpi", "nccl"});
-  if (options.by_node && (options.transport == "shm" || options.transport == "nccl"))
+  check_name("transport", options.transport, transport_names());
+  if (options.by_node && options.transport != kAutoTransport && !find_transport(options.transport).started_by_mpirun)
     throw UsageError("--by-node joins nodes over MPI: use it with --transport mpi or auto, not {}", options.transport);
   check_name("wire format", options.engine.wire, wire_names());
   at_least("--servers", options.engine.strategy_options.servers, 0);

@@ -10,7 +10,6 @@
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
-#include "comm/nccl/nccl.h"
 #include "train/torchrun_store.h"
 #include "tutti/error.h"
 
@@ -35,19 +34,23 @@ std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
 }
 
 /// The GPU that this rank has for itself.
-int own_gpu(const TrainOptions& options, const LaunchEnv& env) {
-  if (nccl_version().empty()) throw UsageError("--transport nccl: this build has no NCCL; use --transport shm or mpi");
+int own_gpu(const Transport& transport, const TrainOptions& options, const LaunchEnv& env) {
+  const std::string others = transports_for_any_device();
+  if (!transport.missing().empty())
+    throw UsageError("--transport {}: this build has no {}; use --transport {}", transport.name, transport.missing(),
+                     others);
   const torch::Device device = choose_device(options.device, env.local_rank);
-  if (!device.is_cuda()) throw UsageError("--transport nccl needs a GPU for each rank: use --transport shm or mpi");
+  if (!device.is_cuda())
+    throw UsageError("--transport {} needs a GPU for each rank: use --transport {}", transport.name, others);
   if (needs_servers(options, env.size))
-    throw UsageError("strategy {} adds up in its servers' host memory: use --transport shm or mpi",
-                     options.engine.strategy);
+    throw UsageError("strategy {} adds up in its servers' host memory: use --transport {}", options.engine.strategy,
+                     others);
   const int gpus = static_cast<int>(torch::cuda::device_count());
   if (!has_gpu_for_each_rank(gpus, env))
     throw UsageError(
-        "--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks: use --transport shm or mpi, "
+        "--transport {} needs a GPU for each rank, and this machine has {} for {} ranks: use --transport {}, "
         "where ranks share GPUs, or start fewer ranks",
-        gpus, env.local_size);
+        transport.name, gpus, env.local_size, others);
   return device.index();
 }
 
@@ -57,7 +60,7 @@ ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env)
           options.engine.strategy_options.servers,
           options.ranks_per_node,
           link_limit(options),
-          transport_of(options.transport, env),
+          transport_of(options.transport, env).name,
           transport_timeout(options)};
 }
 
@@ -65,8 +68,9 @@ ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env)
 
 std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
   ConnectOptions how;
-  if (options.transport == "nccl") {
-    how.device = own_gpu(options, env);
+  const Transport& transport = transport_of(options.transport, env);
+  if (transport.gpu_per_rank) {
+    how.device = own_gpu(transport, options, env);
     if (env.launcher == "torchrun") how.share = share_through_torchrun(env.rank);
   }
   how.transport = options.transport;

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "comm/connect.h"
 #include "probe/check_report.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
@@ -20,7 +21,7 @@ int train(const TrainOptions& options, const LaunchEnv& env) {
   const std::unique_ptr<Communicator> comm = connect(options, ranks);
   try {
     // Only there can ranks have come from different files.
-    if (comm->name() == std::string("mpi")) {
+    if (transport_of(options.transport, ranks).started_by_mpirun) {
       TorchFacts torch;
       torch.libtorch = TORCH_VERSION;
       require_same_build(*comm, torch);
