@@ -1,6 +1,7 @@
 #include "cli/plan_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "sim/planner.h"
 #include "tutti/error.h"
 #include "tutti/links.h"
+#include "tutti/optimizer.h"
 
 namespace tutti {
 namespace {
@@ -163,7 +165,8 @@ std::function<int()> add_plan_command(CLI::App& program) {
   group(command->add_option("--batch", cluster.batch, "samples per rank")->capture_default_str());
   group(command->add_option("--tokens", cluster.tokens, "length of texts; 0: the model's usual one"));
   group(command->add_option("--accumulate", cluster.accumulate, "micro-batches per step")->capture_default_str());
-  group(command->add_option("--optimizer", cluster.optimizer, "sgd, adam, adamw or lamb")->capture_default_str());
+  group(command->add_option("--optimizer", cluster.optimizer, fmt::format("{}", fmt::join(optimizer_names(), ", ")))
+            ->capture_default_str());
   group(command->add_option("--nodes", cluster.nodes, "nodes, instead of as many as the file says"));
   group(command->add_option("--below", cluster.efficiency_bound, "look for the size whose efficiency is under this")
             ->capture_default_str());

@@ -1,5 +1,6 @@
 #include "cli/train_command.h"
 
+#include <fmt/ranges.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
@@ -98,7 +99,9 @@ void describe(CLI::App& command, TrainArguments& arguments) {
       ->capture_default_str()
       ->group("What to train");
 
-  command.add_option("--optimizer", optimizer.name, "sgd, adam or adamw")->capture_default_str()->group("Optimizer");
+  command.add_option("--optimizer", optimizer.name, fmt::format("{}", fmt::join(optimizer_names(), ", ")))
+      ->capture_default_str()
+      ->group("Optimizer");
   command.add_option("--lr", options.learning_rate, "learning rate; unset: 0.05 for sgd, 0.001 for adam and adamw")
       ->group("Optimizer");
   command.add_flag("--scale-lr", options.scale_lr, "multiply the learning rate by the number of ranks")

@@ -120,8 +120,10 @@ void Engine::adapt(Plan& plan) const {
   if (plan.servers == 0) plan.node_ranks = comm_.node_ranks();
   const bool has_new_parameters =
       std::any_of(first_update_.begin(), first_update_.end(), [](int64_t step) { return step == 0; });
-  if (plan.barrier != Barrier::next_forward || (options_.clip_norm <= 0 && !has_new_parameters)) return;
-  // Both need all gradients before the first update; transfers still overlap backward.
+  const bool needs_whole_tensors = find_optimizer(options_.optimizer.name).needs_whole_tensors;
+  if (plan.barrier != Barrier::next_forward || (options_.clip_norm <= 0 && !has_new_parameters && !needs_whole_tensors))
+    return;
+  // All of these need all gradients before the first update; transfers still overlap backward.
   plan.barrier = Barrier::optimizer_step;
   plan.sharded_optimizer = false;
 }
@@ -134,10 +136,12 @@ void Engine::adopt(const Plan& plan) {
   check_plan(plan_);
   remark_.clear();
   if (plan.barrier != plan_.barrier)
-    remark_ =
-        fmt::format("{} needs all gradients before any update: the optimizer step waits for all transfers{}",
-                    options_.clip_norm > 0 ? "clipping by the global norm" : "a parameter that has had no gradient yet",
-                    plan.sharded_optimizer ? ", and every rank keeps the whole optimizer state" : "");
+    remark_ = fmt::format("{} needs all gradients before any update: the optimizer step waits for all transfers{}",
+                          options_.clip_norm > 0 ? "clipping by the global norm"
+                          : find_optimizer(options_.optimizer.name).needs_whole_tensors
+                              ? "an optimizer that needs whole tensors"
+                              : "a parameter that has had no gradient yet",
+                          plan.sharded_optimizer ? ", and every rank keeps the whole optimizer state" : "");
   unwatched_.clear();
   for (const GradientProfile& gradient : profile_->gradients)
     if (gradient.needed_s <= 0) unwatched_.push_back(static_cast<std::size_t>(gradient.parameter));

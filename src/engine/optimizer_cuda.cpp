@@ -1,7 +1,8 @@
 // PyTorch's own fused kernels on slices of the flat buffers; nothing here waits for the device.
 #include <ATen/ATen.h>
 
-#include "engine/optimizer.h"
+#include "engine/optimizers/cpu.h"
+#include "engine/optimizers/cuda.h"
 
 namespace tutti {
 namespace {
@@ -14,7 +15,8 @@ c10::optional<torch::Tensor> divisor_of(const torch::Tensor& gradient_scale) {
 
 class CudaSgd : public FlatOptimizer {
  public:
-  CudaSgd(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
+  CudaSgd(const OptimizerOptions& options, const torch::Tensor& like)
+      : FlatOptimizer(options, sgd_state(options), like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     const int64_t length = slice.end - slice.begin;
@@ -28,9 +30,16 @@ class CudaSgd : public FlatOptimizer {
   }
 };
 
+using Tensors = at::TensorList;
+using Divisor = c10::optional<torch::Tensor>;
+/// One of torch's two, which take the same.
+using FusedAdam = void (*)(Tensors values, Tensors gradients, Tensors mean, Tensors square, Tensors none, Tensors steps,
+                           double rate, const OptimizerOptions& options, const Divisor& divisor);
+
 class CudaAdam : public FlatOptimizer {
  public:
-  CudaAdam(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, like) {}
+  CudaAdam(const OptimizerOptions& options, FusedAdam fused, const torch::Tensor& like)
+      : FlatOptimizer(options, adam_state(), like), fused_(fused) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     const int64_t length = slice.end - slice.begin;
@@ -41,30 +50,37 @@ class CudaAdam : public FlatOptimizer {
     const std::vector<torch::Tensor> none;
     const std::vector<torch::Tensor> steps = {torch::full(
         {}, static_cast<double>(slice.step), state()[0].options())};  // a fill kernel, not a copy from the host
-    const auto fused = options_.name == "adamw" ? fused_adamw : fused_adam;
-    fused(values, gradients, mean, square, none, steps, learning_rate, options_, divisor_of(gradient_scale));
+    fused_(values, gradients, mean, square, none, steps, learning_rate, options_, divisor_of(gradient_scale));
   }
 
  private:
-  static void fused_adam(at::TensorList values, at::TensorList gradients, at::TensorList mean, at::TensorList square,
-                         at::TensorList none, at::TensorList steps, double rate, const OptimizerOptions& options,
-                         const c10::optional<torch::Tensor>& divisor) {
-    at::_fused_adam_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
-                     options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
-  }
-  static void fused_adamw(at::TensorList values, at::TensorList gradients, at::TensorList mean, at::TensorList square,
-                          at::TensorList none, at::TensorList steps, double rate, const OptimizerOptions& options,
-                          const c10::optional<torch::Tensor>& divisor) {
-    at::_fused_adamw_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
-                      options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
-  }
+  const FusedAdam fused_;
 };
+
+void fused_adam(Tensors values, Tensors gradients, Tensors mean, Tensors square, Tensors none, Tensors steps,
+                double rate, const OptimizerOptions& options, const Divisor& divisor) {
+  at::_fused_adam_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
+                   options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
+}
+
+void fused_adamw(Tensors values, Tensors gradients, Tensors mean, Tensors square, Tensors none, Tensors steps,
+                 double rate, const OptimizerOptions& options, const Divisor& divisor) {
+  at::_fused_adamw_(values, gradients, mean, square, none, steps, rate, options.beta1, options.beta2,
+                    options.weight_decay, options.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, {});
+}
 
 }  // namespace
 
-std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions& options, const torch::Tensor& like) {
-  if (options.name == "sgd") return std::make_unique<CudaSgd>(options, like);
-  return std::make_unique<CudaAdam>(options, like);
+std::unique_ptr<FlatOptimizer> make_cuda_sgd(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaSgd>(options, like);
+}
+
+std::unique_ptr<FlatOptimizer> make_cuda_adam(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaAdam>(options, fused_adam, like);
+}
+
+std::unique_ptr<FlatOptimizer> make_cuda_adamw(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaAdam>(options, fused_adamw, like);
 }
 
 }  // namespace tutti

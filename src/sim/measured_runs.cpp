@@ -10,6 +10,7 @@
 #include "base/median.h"
 #include "plan/wire_format.h"
 #include "tutti/error.h"
+#include "tutti/optimizer.h"
 
 namespace tutti {
 namespace {
@@ -69,7 +70,11 @@ CandidateRules rules_of(const json& config, const std::optional<Links>& links) {
   rules.allows = [=](const Strategy& strategy) {
     return (!strategy.uses_servers || has_servers) && (!compresses || strategy.only_all_reduces);
   };
-  if (config.value("clip_norm", 0.0) > 0)
+  const std::string name = config.value("optimizer", "");
+  const bool needs_whole_tensors = std::any_of(optimizers().begin(), optimizers().end(), [&](const Optimizer& one) {
+    return one.name == name && one.needs_whole_tensors;
+  });
+  if (config.value("clip_norm", 0.0) > 0 || needs_whole_tensors)
     rules.adapt = [](Plan& plan) { plan.barrier = Barrier::optimizer_step, plan.sharded_optimizer = false; };
   return rules;
 }

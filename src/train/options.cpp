@@ -64,7 +64,7 @@ void check_options(const TrainOptions& options) {
 
 double base_learning_rate(const TrainOptions& options) {
   if (options.learning_rate > 0) return options.learning_rate;
-  return options.engine.optimizer.name == "sgd" ? 0.05 : 0.001;
+  return find_optimizer(options.engine.optimizer.name).learning_rate;
 }
 
 nlohmann::json describe_options(const TrainOptions& options) {
