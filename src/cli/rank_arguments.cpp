@@ -11,12 +11,12 @@
 #include "comm/mpi/mpi.h"
 #include "launch/launcher.h"
 #include "launch/mpirun.h"
+#include "options/train_options.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-constexpr int kMostRanks = 64;
 // Ranks wait for each other while some of them measure.
 constexpr std::chrono::minutes kQuietTime{10};
 

@@ -24,13 +24,13 @@ LinkLimit link_limit(const TrainOptions& options) {
 bool needs_servers(const TrainOptions& options, int ranks) {
   if (ranks == 1) return false;
   // `auto` tries servers where a person has offered some.
-  if (options.engine.strategy == kAutoStrategy) return options.engine.strategy_options.servers > 0;
-  return find_strategy(options.engine.strategy).uses_servers;
+  if (options.strategy == kAutoStrategy) return options.strategy_options.servers > 0;
+  return find_strategy(options.strategy).uses_servers;
 }
 
 /// The transport's own time-out, which may know who is missing, comes a little before the engine's.
 std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
-  return options.engine.comm_timeout * 9 / 10;
+  return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 900));
 }
 
 /// The GPU that this rank has for itself.
@@ -43,8 +43,7 @@ int own_gpu(const Transport& transport, const TrainOptions& options, const Launc
   if (!device.is_cuda())
     throw UsageError("--transport {} needs a GPU for each rank: use --transport {}", transport.name, others);
   if (needs_servers(options, env.size))
-    throw UsageError("strategy {} adds up in its servers' host memory: use --transport {}", options.engine.strategy,
-                     others);
+    throw UsageError("strategy {} adds up in its servers' host memory: use --transport {}", options.strategy, others);
   const int gpus = static_cast<int>(torch::cuda::device_count());
   if (!has_gpu_for_each_rank(gpus, env))
     throw UsageError(
@@ -57,7 +56,7 @@ int own_gpu(const Transport& transport, const TrainOptions& options, const Launc
 ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env) {
   return {env.job,
           env.size,
-          options.engine.strategy_options.servers,
+          options.strategy_options.servers,
           options.ranks_per_node,
           link_limit(options),
           transport_of(options.transport, env).name,
@@ -75,7 +74,7 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
   }
   how.transport = options.transport;
   how.by_node = options.by_node;
-  how.servers = options.engine.strategy_options.servers;
+  how.servers = options.strategy_options.servers;
   how.timeout = transport_timeout(options);
   auto comm = connect_ranks(how, env);  // no progress thread: the engine has a communication thread of its own
   if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
@@ -88,7 +87,7 @@ std::unique_ptr<Servers> connect_servers(const TrainOptions& options, const Laun
 }
 
 bool serve_if_server(const TrainOptions& options, LaunchEnv& env) {
-  const int servers = options.engine.strategy_options.servers;
+  const int servers = options.strategy_options.servers;
   const int ranks = env.size - servers;
   if (env.nodes == 1) env.local_size -= env.size - ranks;
   env.size = ranks;

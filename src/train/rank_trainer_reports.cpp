@@ -128,7 +128,7 @@ void RankTrainer::finish() {
   summary.update({{"model", options_.model},
                   {"data", options_.data.name},
                   {"ranks", comm_.size()},
-                  {"strategy", options_.engine.strategy},
+                  {"strategy", options_.strategy},
                   {"strategy_used", engine_->plan().strategy},
                   {"transport", comm_.name()},
                   {"nodes", describe_nodes(nodes_)},

@@ -27,9 +27,7 @@ int train(const TrainOptions& options, const LaunchEnv& env) {
       require_same_build(*comm, torch);
     }
     const std::unique_ptr<Servers> servers = connect_servers(options, ranks);
-    TrainOptions connected = options;
-    if (servers) connected.engine.servers = &servers->push_pull();
-    const bool is_done = RankTrainer(connected, ranks, *comm).run();
+    const bool is_done = RankTrainer(options, ranks, *comm, servers ? &servers->push_pull() : nullptr).run();
     if (servers) servers->stop();
     comm->barrier()->wait();  // nobody leaves while others still need them
     return is_done ? 0 : kExitSaved;
