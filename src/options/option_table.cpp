@@ -110,13 +110,15 @@ std::vector<TrainOption> strategy_option_table(TrainOptions& values, const std::
   for (const StrategyOption& option : strategy_options()) {
     const std::string users =
         readers(strategies(), [&](const Strategy& strategy) { return strategy.reads(option.name); });
-    TrainOption::Field field;
-    StrategyOptions& all = values.strategy_options;
-    if (const auto* const bytes = std::get_if<int64_t StrategyOptions::*>(&option.field))
-      field = Scaled{&(all.**bytes), option.unit};
-    if (const auto* const seconds = std::get_if<double StrategyOptions::*>(&option.field))
-      field = Scaled{&(all.**seconds), option.unit};
-    if (const auto* const count = std::get_if<int StrategyOptions::*>(&option.field)) field = &(all.**count);
+    const auto field = std::visit(
+        [&](auto member) -> TrainOption::Field {
+          auto* const value = &(values.strategy_options.*member);
+          if constexpr (std::is_same_v<decltype(value), int* const>)
+            return value;
+          else
+            return Scaled{value, option.unit};
+        },
+        option.field);
     TrainOption& row = rows.add(option.name, field, users + ": " + option.help);
     row.recorded_as(option.key).must_be(option.range);
     if (!std::holds_alternative<int*>(field)) row.that_changes_speed();  // reports have a column for servers
@@ -158,8 +160,8 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   add_optimizer_options(rows, v.optimizer);
   std::string rates;
   for (const Optimizer& optimizer : optimizers())
-    rates += fmt::format("{}{:g} for {}", rates.empty() ? "" : ", ", optimizer.learning_rate, optimizer.name);
-  rows.add("lr", &v.learning_rate, "learning rate; unset: " + rates).must_be(at_least(0));
+    rates += fmt::format("{}{} {:g}", rates.empty() ? "" : ", ", optimizer.name, optimizer.learning_rate);
+  rows.add("lr", &v.learning_rate, "learning rate; unset: the optimizer's own (" + rates + ")").must_be(at_least(0));
   rows.add("scale-lr", &v.scale_lr, "multiply the learning rate by the number of ranks");
   rows.add("clip-norm", &v.clip_norm, "clip gradients to this global norm; 0: never").must_be(at_least(0));
   rows.add("schedule", &v.schedule.name, "constant, step or cosine").one_of("schedule", names.schedules);

@@ -39,8 +39,7 @@ TYPED_TEST(Equivalence, OfAllStrategies) {
 }
 
 TYPED_TEST(Equivalence, OfAllStrategiesWithAnOptimizerThatNeedsWholeTensors) {
-  for (const int ranks : kRanks)
-    expect_all_strategies_equal<TypeParam>({ranks, std::min(8, all_steps<TypeParam>()), "lamb"});
+  expect_all_strategies_equal<TypeParam>({3, std::min(8, all_steps<TypeParam>()), "lamb"});
   expect_all_strategies_equal<TypeParam>({2, std::min(8, all_steps<TypeParam>()), "lamb", 0.05, 2});
 }
 

@@ -184,8 +184,12 @@ TEST(Optimizers, AreAllMadeAndReadTheOptionsThatTheySay) {
     usual.momentum = 0.5;
     for (const OptimizerOption& option : optimizer_options()) {
       OptimizerOptions changed = usual;
-      if (const auto* number = std::get_if<double OptimizerOptions::*>(&option.field)) changed.** number += 0.05;
-      if (const auto* flag = std::get_if<bool OptimizerOptions::*>(&option.field)) changed.** flag = true;
+      std::visit(
+          [&](auto member) {
+            using Value = std::decay_t<decltype(changed.*member)>;
+            changed.*member = std::is_same_v<Value, bool> ? Value(true) : static_cast<Value>(usual.*member / 2 + 0.05);
+          },
+          option.field);
       const bool reads =
           std::find(optimizer.options.begin(), optimizer.options.end(), option.name) != optimizer.options.end();
       EXPECT_EQ(!torch::equal(after(changed), after(usual)), reads) << optimizer.name << " --" << option.name;
