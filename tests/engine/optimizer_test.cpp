@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -124,18 +125,21 @@ TEST(Lamb, IsItsPublishedFormula) {
     const OptimizerOptions options = lamb_options(decay);
     const auto expected =
         lamb_by_the_book(numbers(start), as_numbers, 0.02, options.beta1, options.beta2, options.epsilon, decay);
-    // What GPUs run is made of torch's operations, which run here too.
-    for (const MakeOptimizer make : {MakeOptimizer(make_optimizer), MakeOptimizer(make_lamb_of_operations)}) {
-      torch::Tensor values = start.clone();
+    const auto expect_equal = [&](MakeOptimizer make, torch::Device device) {
+      torch::Tensor values = start.to(device, /*non_blocking=*/false, /*copy=*/true);
       const auto optimizer = make(options, values);
       EXPECT_TRUE(optimizer->needs_whole_tensors());
       for (int64_t step = 1; step <= 10; ++step)
-        optimizer->update({values, gradients[static_cast<std::size_t>(step - 1)], 0, length, step}, 0.02, {});
+        optimizer->update({values, gradients[static_cast<std::size_t>(step - 1)].to(device), 0, length, step}, 0.02,
+                          {});
+      const std::vector<double> reached = numbers(values.cpu());
       double worst = 0;
-      for (int64_t i = 0; i < length; ++i)
-        worst = std::max(worst, std::abs(values.data_ptr<float>()[i] - expected[static_cast<std::size_t>(i)]));
-      EXPECT_LT(worst, 3e-6) << decay;
-    }
+      for (std::size_t i = 0; i < reached.size(); ++i) worst = std::max(worst, std::abs(reached[i] - expected[i]));
+      EXPECT_LT(worst, 3e-6) << decay << " on " << device;
+    };
+    expect_equal(make_optimizer, torch::kCPU);
+    expect_equal(make_lamb_of_operations, torch::kCPU);  // what GPUs run, where there is none
+    if (torch::cuda::is_available()) expect_equal(make_optimizer, torch::kCUDA);
   }
 }
 
