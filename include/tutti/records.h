@@ -47,7 +47,6 @@ struct RunConfig {
   int servers = -1, workers = -1;  // -1: not stated
   int threads = 0;
   int64_t width = 0, depth = 0, tokens = 0;
-  int64_t bucket_bytes = -1, fusion_bytes = -1, partition_bytes = -1, credit_bytes = -1;  // -1: not stated
   double clip_norm = 0;
   double link_gbps = 0, link_startup_us = 0;  // pretended; 0: links as they are
   bool by_node = false;

@@ -16,9 +16,6 @@ namespace tutti {
 class StepProfiler;
 class StrategySearch;
 
-/// Instead of a strategy's name: profile, probe, simulate all, try the best few, and keep the winner.
-constexpr const char* kAutoStrategy = "auto";
-
 /// How much of a training run `auto` spends on its choice.
 struct AutoOptions {
   std::size_t candidates = 6;  // plans that are tried, at most, beside bsp

@@ -65,10 +65,10 @@ void print_auto(const std::vector<RunGroup>& groups) {
   bool is_first = true;
   for (const RunGroup& group : groups) {
     const auto chosen = std::find_if(group.runs.begin(), group.runs.end(),
-                                     [](const MeasuredRun& run) { return run.strategy == "auto"; });
+                                     [](const MeasuredRun& run) { return run.strategy == kAutoStrategy; });
     const MeasuredRun* best = nullptr;
     for (const MeasuredRun& run : group.runs)
-      if (run.strategy != "auto" && (best == nullptr || run.step_s < best->step_s)) best = &run;
+      if (run.strategy != kAutoStrategy && (best == nullptr || run.step_s < best->step_s)) best = &run;
     if (chosen == group.runs.end() || best == nullptr) continue;
     if (is_first)
       fmt::print("\n  {:<12} {:<16} {:>5}  {:<24} {:<24} {:>10}  {}\n", "model", "place", "ranks", "auto", "best fixed",

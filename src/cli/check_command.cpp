@@ -43,8 +43,8 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
     return 1;
   }
   options.connect_s = seconds_since(start);
-  if (std::string(comm->name()) == "mpi") options.mpi = start_mpi().library;
-  if (arguments.ranks.over_nccl())
+  if (find_transport(comm->name()).started_by_mpirun) options.mpi = start_mpi().library;
+  if (arguments.ranks.on_gpus())
     options.gpu = arguments.ranks.own_gpu(env, static_cast<int>(options.torch.gpus.size()));
   options.gpu_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.ranks.timeout_s * 1000));
   const CheckReport report = run_check(*comm, options);

@@ -101,8 +101,7 @@ int run(int argc, char** argv) {
   try {
     suggest_names(program, argc, argv);
     std::vector<std::string> words(argv + 1, argv + argc);
-    if (!words.empty() && words[0] == "train")
-      words = expand_recipe(std::move(words), option_names(*program.get_subcommand("train")));
+    if (!words.empty() && words[0] == "train") words = expand_recipe(std::move(words));
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {

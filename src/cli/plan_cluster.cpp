@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "base/files.h"
-#include "base/names.h"
 #include "record/cell.h"
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "sim/planner.h"
 #include "tutti/error.h"
+#include "tutti/optimizer.h"
 
 namespace tutti {
 namespace {
@@ -62,9 +62,7 @@ void check(const ClusterPlanArguments& arguments) {
   if (arguments.servers < 0) throw UsageError("--servers {}: at least one is needed", arguments.servers);
   if (!(arguments.efficiency_bound > 0 && arguments.efficiency_bound <= 1))
     throw UsageError("--below {}: an efficiency is above 0 and at most 1 (0.8 for 80 %)", arguments.efficiency_bound);
-  const std::vector<std::string> optimizers = {"adam", "adamw", "lamb", "sgd"};
-  if (std::find(optimizers.begin(), optimizers.end(), arguments.optimizer) == optimizers.end())
-    throw UsageError(unknown_name("optimizer", arguments.optimizer, optimizers));
+  find_optimizer(arguments.optimizer);  // throws for an unknown one
 }
 
 /// What was asked for, smallest first; else powers of two up to all devices. The cluster has to have them all: better

@@ -1,20 +1,22 @@
 #include "cli/plan_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "cli/option_arguments.h"
 #include "cli/plan_cluster.h"
-#include "cli/strategy_arguments.h"
 #include "record/run_finder.h"
 #include "sim/measured_runs.h"
 #include "sim/own_engine.h"
 #include "sim/planner.h"
 #include "tutti/error.h"
 #include "tutti/links.h"
+#include "tutti/optimizer.h"
 
 namespace tutti {
 namespace {
@@ -24,8 +26,8 @@ namespace fs = std::filesystem;
 struct PlanArguments {
   std::string run;
   std::string runs_folder = "runs";
-  StrategyArguments strategy;
-  int ranks = 0;  // 0: the run's
+  TrainOptions strategy;  // of these, the strategy and its sizes
+  int ranks = 0;          // 0: the run's
   ClusterPlanArguments cluster;
 };
 
@@ -109,7 +111,7 @@ int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
   const RecordedRun run = recorded_run(arguments);
   const Profile& profile = run.profile;
   const int ranks = arguments.ranks > 0 ? arguments.ranks : run.plan.ranks;
-  StrategyOptions options = arguments.strategy.options();
+  StrategyOptions options = arguments.strategy.strategy_options;
   CandidateRules rules = run.rules;
   if (options.servers > 0)
     rules.servers = options.servers;
@@ -117,7 +119,7 @@ int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
     options.servers = rules.servers;
   std::optional<PlannedStrategy> asked;
   if (has_strategy || ranks != run.plan.ranks) {
-    const Strategy& strategy = find_strategy(has_strategy ? arguments.strategy.name : run.plan.strategy);
+    const Strategy& strategy = find_strategy(has_strategy ? arguments.strategy.strategy : run.plan.strategy);
     asked = plan_run(strategy, options, profile, run.links.value_or(Links{}), ranks, rules);
     check_plan(asked->plan);
   }
@@ -149,7 +151,7 @@ std::function<int()> add_plan_command(CLI::App& program) {
   command->add_option("--ranks", arguments->ranks,
                       "for another number of ranks (with the links as they were measured)");
   command->add_flag("--print", "print the plan as a table (this is what it does)");
-  arguments->strategy.add_to(*command, "Strategy of a run");
+  add_options(*command, strategy_option_table(arguments->strategy, "Strategy of a run", /*offers_auto=*/false));
   const auto group = [](CLI::Option* option) { option->group("On a cluster"); };
   ClusterPlanArguments& cluster = arguments->cluster;
   group(command->add_option("--model", cluster.model, "its profile is computed from its layers and the device"));
@@ -161,7 +163,8 @@ std::function<int()> add_plan_command(CLI::App& program) {
   group(command->add_option("--batch", cluster.batch, "samples per rank")->capture_default_str());
   group(command->add_option("--tokens", cluster.tokens, "length of texts; 0: the model's usual one"));
   group(command->add_option("--accumulate", cluster.accumulate, "micro-batches per step")->capture_default_str());
-  group(command->add_option("--optimizer", cluster.optimizer, "sgd, adam, adamw or lamb")->capture_default_str());
+  group(command->add_option("--optimizer", cluster.optimizer, fmt::format("{}", fmt::join(optimizer_names(), ", ")))
+            ->capture_default_str());
   group(command->add_option("--nodes", cluster.nodes, "nodes, instead of as many as the file says"));
   group(command->add_option("--below", cluster.efficiency_bound, "look for the size whose efficiency is under this")
             ->capture_default_str());
@@ -169,7 +172,7 @@ std::function<int()> add_plan_command(CLI::App& program) {
   group(command->add_option("--trace", cluster.trace, "write the predicted timeline to this file (Chrome trace)"));
   group(command->add_option("--records", cluster.records, "write simulated records to this file"));
   return [arguments, command] {
-    arguments->cluster.servers = arguments->strategy.servers;
+    arguments->cluster.servers = arguments->strategy.strategy_options.servers;
     return run(*arguments, command->count("--strategy") > 0, command->count("--batch") > 0);
   };
 }

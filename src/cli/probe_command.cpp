@@ -92,11 +92,11 @@ LinksReport measure(Communicator& comm, const ProbeArguments& arguments, ProbeOp
                     int gpu, RankFacts mine) {
   const auto start = Clock::now();
   LinksReport report;
-  report.transport = arguments.ranks.over_nccl() ? "nccl" : comm.name();
+  report.transport = arguments.ranks.on_gpus() ? arguments.ranks.transport : comm.name();
   report.date = utc_now();
   report.nodes = find_nodes(comm);
   const CpuTimes before = read_cpu_times();
-  if (!arguments.ranks.over_nccl()) report.pairs = measure_pairs(comm, report.nodes, {});
+  if (!arguments.ranks.on_gpus()) report.pairs = measure_pairs(comm, report.nodes, {});
   report.levels = levels_to_probe(report.nodes, report.transport);
   for (ProbedLevel& level : report.levels) {
     options.progress = [&level](ProbeOp op, int64_t bytes) { show_progress(level, op, bytes); };
@@ -152,8 +152,8 @@ int run(const ProbeArguments& arguments, const AskTorch& ask_torch) {
   const TorchFacts torch = ask_torch("");
   comm->barrier()->wait();  // all look at the machine while all sleep
   RankFacts mine = own_facts(torch, ".");
-  if (std::string(comm->name()) == "mpi") mine.mpi = start_mpi().library;
-  const int gpu = arguments.ranks.over_nccl() ? arguments.ranks.own_gpu(env, static_cast<int>(torch.gpus.size())) : 0;
+  if (find_transport(comm->name()).started_by_mpirun) mine.mpi = start_mpi().library;
+  const int gpu = arguments.ranks.on_gpus() ? arguments.ranks.own_gpu(env, static_cast<int>(torch.gpus.size())) : 0;
   const LinksReport report = measure(*comm, arguments, options, env.job, gpu, std::move(mine));
   if (comm->rank() == 0) show(report, arguments);
   std::fflush(stdout);

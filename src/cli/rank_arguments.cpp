@@ -7,18 +7,16 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/names.h"
 #include "comm/connect.h"
 #include "comm/mpi/mpi.h"
-#include "comm/nccl/nccl.h"
 #include "launch/launcher.h"
 #include "launch/mpirun.h"
+#include "options/train_options.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-constexpr int kMostRanks = 64;
 // Ranks wait for each other while some of them measure.
 constexpr std::chrono::minutes kQuietTime{10};
 
@@ -42,12 +40,7 @@ void RankArguments::add_to(CLI::App& command) {
   command.add_option("--ranks", ranks, "processes to start on this machine; unset: one per core (8 at most)")
       ->group("Ranks");
   command.add_option("--hosts", hosts, "HOST:RANKS,…: start ranks on these machines, by mpirun")->group("Ranks");
-  command
-      .add_option("--transport", transport,
-                  "what messages travel through: shm, shared memory of one machine; mpi, any network; nccl, between "
-                  "GPUs; auto: shm where it can, else mpi")
-      ->capture_default_str()
-      ->group("Ranks");
+  command.add_option("--transport", transport, transport_help())->capture_default_str()->group("Ranks");
   command.add_option("--timeout", timeout_s, "seconds to wait for all ranks to come")
       ->capture_default_str()
       ->group("Ranks");
@@ -57,13 +50,12 @@ std::optional<int> RankArguments::launch_unless_rank(const LaunchEnv& env) const
   if (ranks == 0 || ranks < -1 || ranks > kMostRanks)
     throw UsageError("--ranks is {}: it must be from 1 to {}", ranks, kMostRanks);
   if (timeout_s <= 0) throw UsageError("--timeout is {}: it must be above 0", timeout_s);
-  const std::vector<std::string> known = {"auto", "shm", "mpi", "nccl"};
-  if (std::find(known.begin(), known.end(), transport) == known.end())
-    throw UsageError("{}", unknown_name("transport", transport, known));
-  if (over_nccl() && nccl_version().empty())
-    throw UsageError("--transport nccl: this build has no NCCL; use --transport shm or mpi");
-  if (!hosts.empty() && transport == "shm")
-    throw UsageError("--hosts needs --transport mpi or auto: shm joins ranks of one machine");
+  const Transport* const chosen = transport == kAutoTransport ? nullptr : &find_transport(transport);
+  if (chosen != nullptr && chosen->gpu_per_rank && !chosen->missing().empty())
+    throw UsageError("--transport {}: this build has no {}; use --transport {}", transport, chosen->missing(),
+                     transports_for_any_device());
+  if (!hosts.empty() && chosen != nullptr && chosen->one_machine)
+    throw UsageError("--hosts needs --transport mpi or auto: {} joins ranks of one machine", transport);
   const bool is_launched = !env.launcher.empty();
   if (is_launched && env.launcher != "tutti" && hosts.empty() && ranks != -1 && ranks != env.size)
     throw UsageError("--ranks {} contradicts {}, which started {} processes: leave --ranks out", ranks, env.launcher,
@@ -73,7 +65,7 @@ std::optional<int> RankArguments::launch_unless_rank(const LaunchEnv& env) const
     throw UsageError("--ranks {} contradicts --hosts {}, which has places for {}: leave --ranks out", ranks, hosts,
                      slots);
   const int wanted = slots > 0 ? slots : ranks != -1 ? ranks : std::min(available_cores(), 8);
-  const bool by_mpirun = slots > 0 || transport == "mpi";
+  const bool by_mpirun = slots > 0 || (chosen != nullptr && chosen->started_by_mpirun);
   if (is_launched || (wanted == 1 && !by_mpirun)) return std::nullopt;
   LaunchOptions launch;
   launch.quiet_code = 1;  // rank 0 has said what is wrong
@@ -91,16 +83,16 @@ std::optional<int> RankArguments::launch_unless_rank(const LaunchEnv& env) const
 
 std::unique_ptr<Communicator> RankArguments::connect(const LaunchEnv& env) const {
   ConnectOptions options;
-  options.transport = over_nccl() ? "auto" : transport;
+  options.transport = on_gpus() ? kAutoTransport : transport;
   options.timeout = kQuietTime;
   options.connect_timeout = std::chrono::milliseconds(static_cast<int64_t>(timeout_s * 1000));
-  if (transport_of(options.transport, env) == "mpi") reach_all_processes(options.connect_timeout);
+  if (transport_of(options.transport, env).started_by_mpirun) reach_all_processes(options.connect_timeout);
   return connect_ranks(options, env);
 }
 
 int RankArguments::own_gpu(const LaunchEnv& env, int gpus) const {
   if (!has_gpu_for_each_rank(gpus, env))
-    throw UsageError("--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks", gpus,
+    throw UsageError("--transport {} needs a GPU for each rank, and this machine has {} for {} ranks", transport, gpus,
                      env.local_size);
   return env.local_rank % gpus;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/launch_env.h"
+#include "comm/transport.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
@@ -21,7 +22,7 @@ int available_cores();
 struct RankArguments {
   int ranks = -1;  // -1: not given
   std::string hosts;
-  std::string transport = "auto";
+  std::string transport = kAutoTransport;
   double timeout_s = 20;
 
   void add_to(CLI::App& command);
@@ -30,11 +31,12 @@ struct RankArguments {
   /// and has to go on as `env`. Throws UsageError for what cannot be meant.
   std::optional<int> launch_unless_rank(const LaunchEnv& env) const;
 
-  /// Joins the others, for nccl over what auto stands for: GPUs are joined where they are measured. Throws CommFailed
-  /// naming those that do not come in time.
+  /// Joins the others. GPUs are joined where they are measured: for a transport between them, over what auto stands
+  /// for. Throws CommFailed naming those that do not come in time.
   std::unique_ptr<Communicator> connect(const LaunchEnv& env) const;
 
-  bool over_nccl() const { return transport == "nccl"; }
+  /// Whether the transport is between GPUs.
+  bool on_gpus() const { return transport != kAutoTransport && find_transport(transport).gpu_per_rank; }
   /// The one that this rank has for itself, of the machine's `gpus`. Throws UsageError where there is none.
   int own_gpu(const LaunchEnv& env, int gpus) const;
 };

@@ -16,35 +16,32 @@ namespace fs = std::filesystem;
 /// Recipes by name; those in ./recipes come before those of the source.
 NamedFiles recipe_files() { return yaml_files({"recipes", TUTTI_RECIPES}); }
 
-Recipe read_recipe(const fs::path& path, const std::vector<std::string>& options) {
-  return parse_recipe(read_file(path), path.string(), options);
-}
+Recipe read_recipe(const fs::path& path) { return parse_recipe(read_file(path), path.string()); }
 
 }  // namespace
 
-Recipe find_recipe(const std::string& name, const std::vector<std::string>& options) {
+Recipe find_recipe(const std::string& name) {
   std::error_code ignored;
-  if (fs::is_regular_file(name, ignored)) return read_recipe(name, options);
+  if (fs::is_regular_file(name, ignored)) return read_recipe(name);
   const NamedFiles files = recipe_files();
-  if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second, options);
+  if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second);
   throw UsageError(unknown_name("recipe", name, names_in(files)));
 }
 
-std::string list_recipes(const std::vector<std::string>& options) {
+std::string list_recipes() {
   std::string table;
-  for (const auto& [name, path] : recipe_files())
-    table += fmt::format("{:<22} {}\n", name, read_recipe(path, options).about);
+  for (const auto& [name, path] : recipe_files()) table += fmt::format("{:<22} {}\n", name, read_recipe(path).about);
   return table;
 }
 
-std::vector<std::string> expand_recipe(std::vector<std::string> words, const std::vector<std::string>& options) {
+std::vector<std::string> expand_recipe(std::vector<std::string> words) {
   static const std::string kOption = "--recipe";
   for (size_t i = 0; i < words.size(); ++i) {
     std::string name;
     if (words[i] == kOption && i + 1 < words.size()) name = words[i + 1];
     if (words[i].rfind(kOption + "=", 0) == 0) name = words[i].substr(kOption.size() + 1);
     if (name.empty() || name == "list") continue;
-    const Recipe recipe = find_recipe(name, options);
+    const Recipe recipe = find_recipe(name);
     // At the front, behind the command's name: whatever a person typed comes later and so counts.
     words.insert(words.begin() + 1, recipe.arguments.begin(), recipe.arguments.end());
     break;

@@ -11,18 +11,17 @@ struct Recipe {
   std::vector<std::string> arguments;  // "--batch=64"
 };
 
-/// Reads a recipe from YAML text. `options` are those that a recipe may set ("--batch"). An Error names `file` and
-/// line.
-Recipe parse_recipe(const std::string& text, const std::string& file, const std::vector<std::string>& options);
+/// Reads a recipe from YAML text. An Error names `file` and line.
+Recipe parse_recipe(const std::string& text, const std::string& file);
 
 /// A recipe by the path of its file or by its name, which is looked for in ./recipes and in the source's recipes.
-Recipe find_recipe(const std::string& name, const std::vector<std::string>& options);
+Recipe find_recipe(const std::string& name);
 
 /// All recipes with what they are about, as a table.
-std::string list_recipes(const std::vector<std::string>& options);
+std::string list_recipes();
 
 /// Command-line words in which `--recipe NAME` is preceded by what that recipe says, so that words further on override
 /// it.
-std::vector<std::string> expand_recipe(std::vector<std::string> words, const std::vector<std::string>& options);
+std::vector<std::string> expand_recipe(std::vector<std::string> words);
 
 }  // namespace tutti

@@ -5,13 +5,11 @@
 
 #include "base/names.h"
 #include "cli/recipe.h"
+#include "options/option_table.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
-
-// Options that say where and what a run is, rather than how it goes.
-const std::set<std::string> kNotInRecipes{"--help", "--recipe", "--resume", "--summary"};
 
 /// YAML's own complaints, with the place in front.
 [[noreturn]] void fail(const std::string& file, const YAML::Mark& mark, const std::string& what) {
@@ -20,7 +18,7 @@ const std::set<std::string> kNotInRecipes{"--help", "--recipe", "--resume", "--s
 
 }  // namespace
 
-Recipe parse_recipe(const std::string& text, const std::string& file, const std::vector<std::string>& options) {
+Recipe parse_recipe(const std::string& text, const std::string& file) {
   YAML::Node root;
   try {
     root = YAML::Load(text);
@@ -29,10 +27,7 @@ Recipe parse_recipe(const std::string& text, const std::string& file, const std:
   }
   if (!root.IsMap()) throw UsageError("{}: a recipe is a list of lines like `batch: 64`", file);
 
-  std::vector<std::string> known;
-  for (const std::string& option : options) {
-    if (option.rfind("--", 0) == 0 && kNotInRecipes.count(option) == 0) known.push_back(option.substr(2));
-  }
+  const std::vector<std::string> known = recipe_keys();
   Recipe recipe;
   std::set<std::string> seen;
   for (const auto& entry : root) {

@@ -1,5 +1,6 @@
 #include "comm/connect.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -8,29 +9,13 @@
 #include "comm/exchange.h"
 #include "comm/hierarchical.h"
 #include "comm/mpi/mpi.h"
-#include "comm/nccl/nccl.h"
 #include "comm/nodes.h"
-#include "comm/shm/shm.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
 
-std::unique_ptr<Communicator> connect_shm(const ConnectOptions& options, const LaunchEnv& env) {
-  if (env.nodes > 1 || env.local_size != env.size)
-    throw UsageError(
-        "transport shm joins ranks of one machine, but this job has {} nodes: use --transport mpi, or start it on one",
-        env.nodes);
-  ShmOptions shm;
-  shm.rank = env.rank;
-  shm.size = env.size;
-  shm.job = env.job;
-  shm.connect_timeout = options.connect_timeout;
-  shm.progress_thread = false;
-  return make_shm_communicator(shm);
-}
-
-std::unique_ptr<Communicator> connect_mpi(const ConnectOptions& options, const LaunchEnv& env) {
+void check_mpi_world(const ConnectOptions& options, const LaunchEnv& env) {
   const MpiWorld world = start_mpi();
   const int processes = env.size + options.servers;
   if (world.size != processes || world.rank != env.rank)
@@ -39,9 +24,17 @@ std::unique_ptr<Communicator> connect_mpi(const ConnectOptions& options, const L
         "the MPI it was built with{}",
         env.launcher.empty() ? "the environment" : env.launcher, env.rank, processes, world.library, world.rank,
         world.size, env.launcher == "srun" ? ", or add --mpi=pmix to srun" : "");
-  std::vector<int> ranks(static_cast<std::size_t>(env.size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return make_mpi_communicator({"ranks", env.rank, ranks, options.timeout, false});
+}
+
+/// All ranks of the job.
+RankGroup all_ranks(const ConnectOptions& options, const LaunchEnv& env) {
+  RankGroup group{env.job, "ranks", env.rank, std::vector<int>(static_cast<std::size_t>(env.size))};
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  group.timeout = options.timeout;
+  group.connect_timeout = options.connect_timeout;
+  group.gpu = options.device;
+  group.share = options.share;
+  return group;
 }
 
 /// The same ranks, in groups: each node's own, and one rank of each.
@@ -62,41 +55,27 @@ std::unique_ptr<Communicator> group_by_node(std::unique_ptr<Communicator> all, c
     groups.node_ranks.push_back(static_cast<int>(node.ranks.size()));
   }
   if (leaders.size() == static_cast<std::size_t>(env.size)) return all;  // a rank on each node: nothing is inside
-  ShmOptions inside;
-  inside.rank = env.rank - leaders[mine];
-  inside.size = groups.node_ranks[mine];
-  inside.job = fmt::format("{}-by-node", env.job);
+  RankGroup inside{env.job, "by-node", env.rank - leaders[mine], nodes[mine].ranks};
   inside.connect_timeout = options.connect_timeout;
-  inside.progress_thread = false;
-  groups.inside = make_shm_communicator(inside);
-  if (env.rank == leaders[mine])
-    groups.leaders =
-        make_mpi_communicator({"leaders", static_cast<int>(mine), leaders, options.timeout, /*progress_thread=*/false});
+  groups.inside = find_transport("shm").join(inside);
+  if (env.rank == leaders[mine]) {
+    RankGroup first_of_each{env.job, "leaders", static_cast<int>(mine), leaders};
+    first_of_each.timeout = options.timeout;
+    groups.leaders = find_transport("mpi").join(first_of_each);
+  }
   groups.all = std::move(all);
   return make_hierarchical_communicator(std::move(groups));
 }
 
-std::unique_ptr<Communicator> connect_nccl(const ConnectOptions& options, const LaunchEnv& env) {
-  NcclOptions nccl;
-  nccl.rank = env.rank;
-  nccl.size = env.size;
-  nccl.device = options.device;
-  nccl.timeout = options.timeout;
-  nccl.share = options.share;
-  if (!nccl.share)
-    nccl.share = [&](const std::string& text) {
-      ConnectOptions others = options;
-      others.transport = "auto";
-      return broadcast_text(*connect_ranks(others, env), text);
-    };
-  return make_nccl_communicator(nccl);
-}
-
 }  // namespace
 
-std::string transport_of(const std::string& wanted, const LaunchEnv& env) {
-  if (wanted != "auto") return wanted;
-  return env.nodes == 1 && env.local_size == env.size ? "shm" : "mpi";
+const Transport& transport_of(const std::string& wanted, const LaunchEnv& env) {
+  if (wanted != kAutoTransport) return find_transport(wanted);
+  const bool is_one_machine = env.nodes == 1 && env.local_size == env.size;
+  const auto& all = transports();
+  return *std::find_if(all.begin(), all.end(), [&](const Transport& transport) {
+    return !transport.gpu_per_rank && (is_one_machine || !transport.one_machine);
+  });
 }
 
 bool has_gpu_for_each_rank(int gpus, const LaunchEnv& env) {
@@ -105,11 +84,21 @@ bool has_gpu_for_each_rank(int gpus, const LaunchEnv& env) {
 }
 
 std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env) {
-  const std::string transport = transport_of(options.transport, env);
-  if (transport == "nccl") return connect_nccl(options, env);
-  if (transport != "mpi") return connect_shm(options, env);
-  auto all = connect_mpi(options, env);
-  return options.by_node ? group_by_node(std::move(all), options, env) : std::move(all);
+  const Transport& transport = transport_of(options.transport, env);
+  if (transport.one_machine && (env.nodes > 1 || env.local_size != env.size))
+    throw UsageError(
+        "transport {} joins ranks of one machine, but this job has {} nodes: use --transport mpi, or start it on one",
+        transport.name, env.nodes);
+  if (transport.started_by_mpirun) check_mpi_world(options, env);
+  RankGroup group = all_ranks(options, env);
+  if (transport.gpu_per_rank && !group.share)
+    group.share = [&](const std::string& text) {
+      ConnectOptions others = options;
+      others.transport = kAutoTransport;
+      return broadcast_text(*connect_ranks(others, env), text);
+    };
+  auto all = transport.join(group);
+  return options.by_node && transport.started_by_mpirun ? group_by_node(std::move(all), options, env) : std::move(all);
 }
 
 }  // namespace tutti

@@ -1,30 +1,29 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "comm/launch_env.h"
+#include "comm/transport.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
 
 struct ConnectOptions {
-  std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where it can, else mpi
-  bool by_node = false;            // mpi: inside nodes by shared memory first, then one rank of each on the network
-  int servers = 0;                 // processes of the job that come after its ranks and are none of them
+  std::string transport = kAutoTransport;
+  bool by_node = false;  // mpi: inside nodes by shared memory first, then one rank of each on the network
+  int servers = 0;       // processes of the job that come after its ranks and are none of them
   /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
   std::chrono::milliseconds timeout{0};
   /// How long to wait for all ranks to come at the start. shm only; for mpi see reach_all_processes().
   std::chrono::milliseconds connect_timeout{60'000};
-  int device = 0;  // nccl: the GPU of this rank
-  /// nccl: gives every rank what rank 0 passes, so that they find each other. Empty: through what auto stands for.
-  std::function<std::string(const std::string& of_rank_0)> share = {};
+  int device = 0;        // nccl: the GPU of this rank
+  ShareText share = {};  // nccl; empty: through what auto stands for
 };
 
 /// What `auto` stands for in this job.
-std::string transport_of(const std::string& wanted, const LaunchEnv& env);
+const Transport& transport_of(const std::string& wanted, const LaunchEnv& env);
 
 /// nccl: whether this machine, with so many GPUs, has one for each of its ranks.
 bool has_gpu_for_each_rank(int gpus, const LaunchEnv& env);

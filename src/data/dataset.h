@@ -4,31 +4,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "options/data_options.h"
+
 namespace tutti {
-
-/// What samples are, and so what a batch of n of them holds.
-enum class SampleKind {
-  images,        // inputs: float [n, channels, height, width]; target: int64 [n], a class
-  segmentation,  // inputs: float [n, channels, height, width]; target: float [n, 1, height, width], 0 or 1
-  sentences,     // inputs: int64 [n, length], token numbers, 0 after the end; target: int64 [n], a class
-  masked_text,   // inputs: int64 tokens [n, length], int64 segments (0, 1) [n, length], int64 attention (1: a token, 0:
-                 // padding) [n, length], int64 positions [n, masked] that are to be guessed, int64 words [n, masked]
-                 // there, -100 for unused entries; target: int64 [n], 0: the second part follows the first, 1: it does
-                 // not
-};
-
-/// What a model must know of the samples it is made for.
-struct SampleTraits {
-  SampleKind kind = SampleKind::images;
-  std::vector<int64_t> shape;  // of one sample's first input: {channels, height, width} or {length}
-  int64_t classes = 0;         // of the target, where it is a class
-  int64_t vocabulary = 0;      // of text: tokens are below this
-  int64_t masked = 0;          // of masked text: most positions to be guessed
-};
 
 /// Samples that go through the model together. `inputs` and `target` have `size` entries in their first dimension.
 struct Batch {
@@ -58,26 +39,6 @@ class Dataset {
   virtual Batch make_batch(int64_t count, bool pinned) const;
   /// Writes a sample into row `row` of a batch from make_batch. An Error names the file that it is about.
   virtual void load(Pick pick, int64_t row, Batch& batch) const = 0;
-};
-
-struct DataOptions {
-  std::string name = "digits";
-  /// Folder that holds the files; empty: $TUTTI_DATA/NAME, then data/NAME, ../shared/data/NAME.
-  std::string folder = "";
-  /// For generated data: samples to make; 0 means the data set's own default.
-  int64_t train_size = 0;
-  int64_t test_size = 0;
-  uint64_t seed = 1;
-  /// Vary training images from epoch to epoch; unset: what the data set does by itself.
-  std::optional<bool> augment;
-  /// Text: tokens per sample; 0: 64. Longer ones are cut, shorter ones padded.
-  int64_t tokens = 0;
-  /// Text: file of WordPiece tokens, one a line; empty: bert-vocab/vocab.txt where data sets are looked for.
-  std::string vocabulary = "";
-  /// Sentence trees: train on every phrase that has a label, not only on whole sentences.
-  bool phrases = false;
-  /// Synthetic data: what the samples must be, usually what the model was made for.
-  std::optional<SampleTraits> traits;
 };
 
 struct TrainTest {

@@ -247,7 +247,10 @@ Plan Engine::adapted(Plan plan) const {
   return plan;
 }
 
-PlanNeeds Engine::needs() const { return {comm_.node_ranks(), options_.clip_norm > 0, update_->has_new_parameters()}; }
+PlanNeeds Engine::needs() const {
+  return {comm_.node_ranks(), options_.clip_norm > 0, update_->has_new_parameters(),
+          find_optimizer(options_.optimizer.name).needs_whole_tensors};
+}
 
 void Engine::adopt(const Plan& plan, const Profile& profile) {
   drain();

@@ -3,7 +3,10 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 
-#include "engine/optimizer.h"
+#include <type_traits>
+
+#include "engine/optimizers/cpu.h"
+#include "engine/optimizers/cuda.h"
 #include "kernels/optimizer.h"
 #include "tutti/error.h"
 
@@ -20,18 +23,25 @@ SgdRule sgd_rule(const OptimizerOptions& options) {
   return {static_cast<float>(options.momentum), static_cast<float>(options.weight_decay), options.nesterov};
 }
 
-AdamRule adam_rule(const OptimizerOptions& options) {
-  return {options.beta1, options.beta2, options.epsilon, options.weight_decay, options.name == "adamw"};
+AdamRule adam_rule(const OptimizerOptions& options, bool decoupled) {
+  return {options.beta1, options.beta2, options.epsilon, options.weight_decay, decoupled};
+}
+
+LambRule lamb_rule(const OptimizerOptions& options) {
+  return {options.beta1, options.beta2, options.epsilon, options.weight_decay};
 }
 
 template <typename Rule>
 class CudaOptimizer : public FlatOptimizer {
  public:
-  CudaOptimizer(const OptimizerOptions& options, const torch::Tensor& like, const Rule& rule)
-      : FlatOptimizer(options, like),
+  CudaOptimizer(const OptimizerOptions& options, std::vector<std::string> state_names, const torch::Tensor& like,
+                const Rule& rule)
+      : FlatOptimizer(options, std::move(state_names), like),
         rule_(rule),
         on_device_(torch::zeros({static_cast<int64_t>(sizeof(StepScalars))},
-                                torch::TensorOptions(torch::kUInt8).device(like.device()))) {}
+                                torch::TensorOptions(torch::kUInt8).device(like.device()))) {
+    if (kIsLamb) sums_ = torch::zeros({kLambSums}, torch::TensorOptions(torch::kFloat64).device(like.device()));
+  }
 
   bool can_be_recorded() const override { return true; }
 
@@ -53,23 +63,41 @@ class CudaOptimizer : public FlatOptimizer {
     run.scalars = device_scalars();
     run.lag = scalars_.step - slice.step;
     if (gradient_scale.defined()) run.gradient_scale = gradient_scale.data_ptr<float>();
-    check(update_on_device(rule_, run, at::cuda::getCurrentCUDAStream()), "updating parameters");
+    const auto stream = at::cuda::getCurrentCUDAStream();
+    if constexpr (kIsLamb)
+      check(update_on_device(rule_, run, sums_.data_ptr<double>(), stream), "updating parameters");
+    else
+      check(update_on_device(rule_, run, stream), "updating parameters");
   }
 
  private:
+  static constexpr bool kIsLamb = std::is_same_v<Rule, LambRule>;
+
   StepScalars* device_scalars() const { return reinterpret_cast<StepScalars*>(on_device_.data_ptr<uint8_t>()); }
 
   const Rule rule_;
   torch::Tensor on_device_;  // StepScalars
   StepScalars scalars_;      // what lies there, once the work queued so far is done
   bool is_known_ = false;
+  torch::Tensor sums_;  // lamb's norms, between its two kernels
 };
 
 }  // namespace
 
-std::unique_ptr<FlatOptimizer> make_cuda_optimizer(const OptimizerOptions& options, const torch::Tensor& like) {
-  if (options.name == "sgd") return std::make_unique<CudaOptimizer<SgdRule>>(options, like, sgd_rule(options));
-  return std::make_unique<CudaOptimizer<AdamRule>>(options, like, adam_rule(options));
+std::unique_ptr<FlatOptimizer> make_cuda_sgd(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaOptimizer<SgdRule>>(options, sgd_state(options), like, sgd_rule(options));
+}
+
+std::unique_ptr<FlatOptimizer> make_cuda_adam(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaOptimizer<AdamRule>>(options, adam_state(), like, adam_rule(options, false));
+}
+
+std::unique_ptr<FlatOptimizer> make_cuda_adamw(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaOptimizer<AdamRule>>(options, adam_state(), like, adam_rule(options, true));
+}
+
+std::unique_ptr<FlatOptimizer> make_cuda_lamb(const OptimizerOptions& options, const torch::Tensor& like) {
+  return std::make_unique<CudaOptimizer<LambRule>>(options, adam_state(), like, lamb_rule(options));
 }
 
 }  // namespace tutti

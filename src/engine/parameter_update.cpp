@@ -81,7 +81,8 @@ void ParameterUpdate::update(const Share& share, int64_t begin, int64_t end, con
   const int64_t length = share.end - share.begin;
   const torch::Tensor values = space_.values().narrow(0, share.begin, length);
   const torch::Tensor gradients = space_.gradients().narrow(0, share.begin, length);
-  // Neighbours that were first updated in the same step go together: in practice, one slice over everything.
+  // Neighbours that were first updated in the same step go together: in practice, one slice over everything. An
+  // optimizer that needs whole tensors gets them one by one.
   const auto& slots = space_.slots();
   const auto since_of = [&](std::size_t slot) {
     return first_update_[static_cast<std::size_t>(slots[slot].parameter)];
@@ -93,7 +94,9 @@ void ParameterUpdate::update(const Share& share, int64_t begin, int64_t end, con
   while (slot < slots.size() && end_of(slot) <= begin) ++slot;
   while (slot < slots.size() && slots[slot].begin < end) {
     const int64_t from = std::max(begin, slots[slot].begin), since = since_of(slot);
-    while (slot + 1 < slots.size() && slots[slot + 1].begin < end && since_of(slot + 1) == since) ++slot;
+    while (!share.optimizer->needs_whole_tensors() && slot + 1 < slots.size() && slots[slot + 1].begin < end &&
+           since_of(slot + 1) == since)
+      ++slot;
     const int64_t to = std::min(end, end_of(slot++));
     if (since == 0) continue;
     share.optimizer->update({values, gradients, from - share.begin, to - share.begin, step_ + 1 - since},

@@ -18,10 +18,6 @@ torch::Tensor tensor_on(const Span& span, bool on_device) {
 
 }  // namespace
 
-std::vector<std::string> wire_names() { return {"fp32", "fp16", "bf16", "topk", "sign"}; }
-
-bool is_compressed(const std::string& wire) { return wire == "topk" || wire == "sign"; }
-
 Wire::Wire(const std::string& name, int64_t longest, double ratio, Communicator& comm)
     : on_device_(comm.device_stream() != nullptr), ranks_(comm.size()), rank_(comm.rank()) {
   const auto names = wire_names();

@@ -7,14 +7,11 @@
 #include <vector>
 
 #include "engine/compression.h"
+#include "plan/wire_format.h"
 #include "tutti/communicator.h"
 #include "tutti/plan.h"
 
 namespace tutti {
-
-std::vector<std::string> wire_names();
-/// Whether the format leaves something out and so needs all_reduces: "topk", "sign".
-bool is_compressed(const std::string& wire);
 
 /// The format in which gradients travel: fp32 as they are, fp16 or bf16 for half the bytes, topk or sign for a small
 /// part of them. Of the 16-bit formats, sums are made in float32 and rounded once, so they change the mathematics, but

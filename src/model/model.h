@@ -9,17 +9,9 @@
 
 #include "data/dataset.h"
 #include "model/metrics.h"
+#include "options/model_options.h"
 
 namespace tutti {
-
-struct ModelOptions {
-  SampleTraits data;                    // what it is made for; without a shape: the model's natural data
-  std::string data_name = "";           // for messages
-  int64_t width = 0;                    // channels or features of a layer; 0: the model's own
-  int64_t depth = 0;                    // levels or layers; 0: the model's own
-  bool checkpoint_activations = false;  // compute activations again in backward instead of keeping them
-  bool random_weights = true;           // false: memory as it comes, for those who only look at sizes
-};
 
 /// A network together with its loss. Parameters carry the names PyTorch users know.
 class Model : public torch::nn::Module {

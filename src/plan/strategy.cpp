@@ -1,51 +1,100 @@
 #include "tutti/strategy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/names.h"
 #include "tutti/error.h"
 
+// To add a strategy: NAME.cpp in strategies/, which defines `Strategy NAME_strategy()`, and its line here.
+// clang-format off
+#define TUTTI_FOR_EACH_STRATEGY(use) \
+  use(bsp) \
+  use(wfbp) \
+  use(buckets) \
+  use(fusion) \
+  use(mgwfbp) \
+  use(bytescheduler) \
+  use(dear) \
+  use(zero1) \
+  use(bsp_ps) \
+  use(wfbp_ps) \
+  use(bytescheduler_ps)
+// clang-format on
+
 namespace tutti {
 
+#define TUTTI_DECLARE(name) Strategy name##_strategy();
+TUTTI_FOR_EACH_STRATEGY(TUTTI_DECLARE)
+#undef TUTTI_DECLARE
+
+namespace {
+
+constexpr double kBytesPerMiB = 1 << 20;
+
+}  // namespace
+
 const std::vector<Strategy>& strategies() {
-  static const std::vector<Strategy> table = {
-      {"bsp", "everything in one all-reduce after backward", false, false, make_bsp_plan},
-      {"wfbp", "one all-reduce per tensor, as soon as its gradient is ready", false, false, make_wfbp_plan},
-      {"buckets", "gradients gathered into buckets of --bucket-mb, each sent when full (as DDP does)", false, false,
-       make_buckets_plan},
-      {"fusion", "every --fusion-cycle-ms, what has become ready goes in one message (as Horovod does)", false, false,
-       make_fusion_plan},
-      {"mgwfbp", "tensors merged where the measured profile and links say that it pays", true, false, make_mgwfbp_plan},
-      {"bytescheduler", "partitions, the next forward's first layers first; each layer's forward waits for its own",
-       true, false, make_bytescheduler_plan},
-      {"dear", "reduce-scatter in backward, all-gather in the next forward", false, false, make_dear_plan},
-      {"zero1", "as dear, and each rank keeps and updates only its share of the optimizer's state", false, false,
-       make_zero1_plan},
-      {"bsp-ps", "partitions pushed to parameter servers after backward, sums pulled back", false, true,
-       make_bsp_ps_plan},
-      {"wfbp-ps", "each tensor's partitions pushed as soon as its gradient is ready", false, true, make_wfbp_ps_plan},
-      {"bytescheduler-ps", "as bytescheduler, through parameter servers", true, true, make_bytescheduler_ps_plan},
+#define TUTTI_MAKE(name) name##_strategy(),
+  static const std::vector<Strategy> table = {TUTTI_FOR_EACH_STRATEGY(TUTTI_MAKE)};
+#undef TUTTI_MAKE
+  return table;
+}
+
+const std::vector<StrategyOption>& strategy_options() {
+  using Options = StrategyOptions;
+  static const std::vector<StrategyOption> table = {
+      {"bucket-mb", "bucket_bytes", &Options::bucket_bytes, kBytesPerMiB, above(0), "size of a bucket in MiB"},
+      {"first-bucket-mb", "first_bucket_bytes", &Options::first_bucket_bytes, kBytesPerMiB, above(0),
+       "size of the first bucket in MiB"},
+      {"fusion-mb", "fusion_bytes", &Options::fusion_bytes, kBytesPerMiB, at_least(0), "largest message in MiB"},
+      {"fusion-cycle-ms", "fusion_cycle_s", &Options::fusion_cycle_s, 1e-3, at_least(0),
+       "milliseconds between messages"},
+      {"partition-mb", "partition_bytes", &Options::partition_bytes, kBytesPerMiB, at_least(0),
+       "largest message in MiB; 0: search it, and the credit"},
+      {"credit-mb", "credit_bytes", &Options::credit_bytes, kBytesPerMiB, at_least(0),
+       "MiB under way before the most urgent must wait; 0: a partition, with servers four"},
+      {"servers", "servers", &Options::servers, 1, at_least(0),
+       "parameter servers, processes beside the ranks; 0: a thread in each rank"},
   };
   return table;
 }
 
+bool Strategy::reads(const std::string& option) const {
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), option) != names.end();
+  };
+  return has(sizes) || has(options) || (uses_servers && option == "servers");
+}
+
 std::vector<std::string> strategy_names() {
   std::vector<std::string> names;
-  for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
+  for (const Strategy& strategy : strategies()) names.push_back(strategy.name);
   return names;
 }
 
-const Strategy& find_strategy(const std::string& name) {
+const Strategy* known_strategy(const std::string& name) {
   for (const Strategy& strategy : strategies())
-    if (name == strategy.name) return strategy;
+    if (name == strategy.name) return &strategy;
+  return nullptr;
+}
+
+const Strategy& find_strategy(const std::string& name) {
+  if (const Strategy* const strategy = known_strategy(name)) return *strategy;
   throw UsageError(unknown_name("strategy", name, strategy_names()));
 }
 
-bool sums_by_all_reduce(const Strategy& strategy) {
-  const Profile any{{{"any", 0, 1, 0, 0}}, 0, 0};
-  const Plan plan = strategy.make_plan(any, {}, 2, {});
-  return std::all_of(plan.transfers.begin(), plan.transfers.end(),
-                     [](const Transfer& transfer) { return transfer.operation == Operation::all_reduce; });
+std::string describe_sizes(const Strategy& strategy, const StrategyOptions& options) {
+  std::string text;
+  for (const StrategyOption& option : strategy_options()) {
+    const bool is_size = std::find(strategy.sizes.begin(), strategy.sizes.end(), option.name) != strategy.sizes.end() ||
+                         (strategy.uses_servers && option.name == "servers");
+    if (!is_size) continue;
+    const double value = std::visit([&](auto field) { return static_cast<double>(options.*field); }, option.field);
+    text += fmt::format("{}--{} {:g}", text.empty() ? "" : " ", option.name, value / option.unit);
+  }
+  return text;
 }
 
 }  // namespace tutti

@@ -6,9 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/exchange.h"
-#include "comm/mpi/mpi.h"
-#include "comm/nccl/nccl.h"
-#include "comm/shm/shm.h"
+#include "comm/transport.h"
 
 namespace tutti {
 namespace {
@@ -17,18 +15,11 @@ constexpr std::chrono::minutes kTimeout{10};
 
 std::unique_ptr<Communicator> connect_level(Communicator& comm, const ProbedLevel& level, const std::string& job,
                                             int gpu, int index) {
-  if (level.transport == "nccl")
-    return make_nccl_communicator({index, static_cast<int>(level.ranks.size()), gpu,
-                                   [&](const std::string& text) { return broadcast_text(comm, text, level.ranks[0]); },
-                                   kTimeout});
-  const std::string name = "probe-" + level.name + "-" + level.transport;
-  if (level.transport == "mpi") return make_mpi_communicator({name, index, level.ranks, kTimeout, false});
-  ShmOptions shm;
-  shm.rank = index;
-  shm.size = static_cast<int>(level.ranks.size());
-  shm.job = job + "-" + name;
-  shm.progress_thread = false;
-  return make_shm_communicator(shm);
+  RankGroup group{job, "probe-" + level.name + "-" + level.transport, index, level.ranks};
+  group.timeout = kTimeout;
+  group.gpu = gpu;
+  group.share = [&](const std::string& text) { return broadcast_text(comm, text, level.ranks[0]); };
+  return find_transport(level.transport).join(group);
 }
 
 ProbeOp op_named(const std::string& name) {
@@ -58,7 +49,9 @@ std::vector<ProbedLevel> levels_to_probe(const std::vector<Node>& nodes, const s
   if (nodes.size() == 1) return {{"node", transport, all, 0, {}}};
   std::vector<ProbedLevel> levels;
   if (crowded != nullptr) {
-    if (transport != "nccl") levels.push_back({"node", "shm", crowded->ranks, 0, {}});
+    for (const Transport& inside : transports())
+      if (inside.one_machine && !find_transport(transport).gpu_per_rank)
+        levels.push_back({"node", inside.name, crowded->ranks, 0, {}});
     levels.push_back({"node", transport, crowded->ranks, 0, {}});
   }
   levels.push_back({"nodes", transport, firsts, 0, {}});
@@ -78,7 +71,7 @@ void probe_level(Communicator& comm, const std::string& job, int gpu, ProbedLeve
     const auto own = is_comm ? nullptr : connect_level(comm, level, job, gpu, index);
     figures = nlohmann::json(probe_links(own ? *own : comm, options)).dump();
     if (own) own->barrier()->wait();  // nobody leaves while others still need them
-  } else if (level.transport == "nccl") {
+  } else if (find_transport(level.transport).gpu_per_rank) {
     broadcast_text(comm, "", level.ranks[0]);  // how the others find each other
   }
   comm.barrier()->wait();

@@ -13,8 +13,8 @@ namespace tutti {
 
 /// What operations cost among some ranks of the job.
 struct ProbedLevel {
-  std::string name;       // "node": inside one; "nodes": one rank of each; "all": every rank
-  std::string transport;  // shm, mpi or nccl
+  std::string name;  // "node": inside one; "nodes": one rank of each; "all": every rank
+  std::string transport;
   std::vector<int> ranks;
   double link_bytes_per_s = 0;  // between two of them, for the ring bound; 0: unknown
   std::vector<ProbedOp> ops;

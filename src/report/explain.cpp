@@ -9,6 +9,7 @@
 #include "base/median.h"
 #include "record/record_reader.h"
 #include "tutti/error.h"
+#include "tutti/strategy.h"
 
 namespace tutti {
 namespace {
@@ -17,6 +18,11 @@ constexpr double kClearMajority = 0.5;   // of the exposed time
 constexpr double kWorthATry = 0.05;      // of the step
 constexpr double kOneRankToBlame = 0.7;  // of the time spent waiting for ranks
 constexpr std::size_t kTransfersShown = 3;
+
+/// The first that merges tensors so: what to recommend.
+std::string merging_strategy(Merging merging) {
+  return first_strategy([=](const Strategy& strategy) { return strategy.merging == merging; }).name;
+}
 
 double milliseconds(double seconds) { return seconds * 1e3; }
 
@@ -112,25 +118,32 @@ std::string advice(const StepBreakdown& breakdown, const std::string& wire) {
   if (exposed_s < kWorthATry * mean.step_s)
     return "communication costs little here; only faster computation would make the step shorter.";
   const double enough_s = kClearMajority * exposed_s;
+  const Strategy* const strategy = known_strategy(breakdown.strategy);
   if (mean.slowest_rank_s > enough_s) return blame(breakdown.ranks);
   if (mean.startup_s > enough_s) {
-    const bool is_merged = breakdown.strategy == "mgwfbp" || breakdown.transfers.size() == 1;
-    return fmt::format("most of the exposed time is start-up of {} message{}: {}", breakdown.transfers.size(),
-                       breakdown.transfers.size() == 1 ? "" : "s",
-                       is_merged ? "a larger --batch or --accumulate has more computation to hide it behind."
-                       : breakdown.strategy == "buckets"
-                           ? "try --strategy mgwfbp, which merges as many as the links make worthwhile."
-                           : "try --strategy mgwfbp or buckets, which merge them.");
+    const Merging merging = strategy != nullptr ? strategy->merging : Merging::none;
+    const bool is_merged = merging == Merging::by_cost || breakdown.transfers.size() == 1;
+    const std::string by_cost = merging_strategy(Merging::by_cost);
+    return fmt::format(
+        "most of the exposed time is start-up of {} message{}: {}", breakdown.transfers.size(),
+        breakdown.transfers.size() == 1 ? "" : "s",
+        is_merged ? "a larger --batch or --accumulate has more computation to hide it behind."
+        : merging == Merging::by_size
+            ? fmt::format("try --strategy {}, which merges as many as the links make worthwhile.", by_cost)
+            : fmt::format("try --strategy {} or {}, which merge them.", by_cost, merging_strategy(Merging::by_size)));
   }
   if (mean.bandwidth_s > enough_s) {
-    if (breakdown.strategy == "bsp")
-      return "under bsp nothing travels before backward is over: try --strategy buckets.";
+    if (strategy != nullptr && !strategy->overlaps_backward)
+      return fmt::format("under {} nothing travels before backward is over: try --strategy {}.", strategy->name,
+                         merging_strategy(Merging::by_size));
     const auto messages =
         std::count_if(breakdown.transfers.begin(), breakdown.transfers.end(),
                       [](const TransferBreakdown& transfer) { return transfer.operation != Operation::all_gather; });
     if (messages == 1)
-      return "all gradients travel in one message, which cannot start before backward is nearly over: try a smaller "
-             "--bucket-mb, or --strategy mgwfbp.";
+      return fmt::format(
+          "all gradients travel in one message, which cannot start before backward is nearly over: try a smaller "
+          "--bucket-mb, or --strategy {}.",
+          merging_strategy(Merging::by_cost));
     return fmt::format(
         "most of the exposed time is {}: {}a larger --batch or --accumulate has more "
         "computation to hide it behind.",

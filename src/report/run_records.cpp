@@ -4,30 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "options/option_table.h"
 #include "record/node_list.h"
 
 namespace tutti {
 namespace {
 
 using nlohmann::json;
-
-/// Options besides those of Configuration that change how fast a run is, and what they are unless somebody says so.
-const json& usual_options() {
-  static const json options = {{"accumulate", 1},
-                               {"width", 0},
-                               {"depth", 0},
-                               {"tokens", 0},
-                               {"bucket_bytes", 26214400},
-                               {"first_bucket_bytes", 1048576},
-                               {"partition_bytes", 4194304},
-                               {"credit_bytes", 0},
-                               {"fusion_bytes", 134217728},
-                               {"fusion_cycle_s", 0.001},
-                               {"ranks_per_node", 1},
-                               {"checkpoint_activations", false},
-                               {"deterministic", false}};
-  return options;
-}
 
 std::string emulated_network(const RunConfig& config) {
   const double gbps = config.link_gbps, startup_us = config.link_startup_us;

@@ -6,9 +6,11 @@
 
 #include "base/median.h"
 #include "plan/adapt.h"
+#include "plan/wire_format.h"
 #include "record/record_file.h"
 #include "record/record_reader.h"
 #include "tutti/error.h"
+#include "tutti/optimizer.h"
 
 namespace tutti {
 namespace {
@@ -60,26 +62,26 @@ std::string settings_of(const Run& run) {
     return search.candidates[chosen].settings;
   }
   StrategyOptions options;
-  for (const auto& [asked, size] : {std::pair{run.config.bucket_bytes, &options.bucket_bytes},
-                                    {run.config.fusion_bytes, &options.fusion_bytes},
-                                    {run.config.partition_bytes, &options.partition_bytes},
-                                    {run.config.credit_bytes, &options.credit_bytes}})
-    if (asked >= 0) *size = asked;
-  options.servers = std::max(0, run.config.servers);
-  return settings_of(run.plan->plan.strategy, options);
+  for (const StrategyOption& option : strategy_options())
+    std::visit([&](auto field) { options.*field = run.run->config.value(option.key, options.*field); }, option.field);
+  const Strategy* const strategy = known_strategy(run.plan->plan.strategy);
+  return strategy == nullptr ? "" : describe_sizes(*strategy, options);
 }
 
 /// As the engine has them for a run like this one.
 CandidateRules rules_of(const RunConfig& config, const std::optional<Links>& links) {
   CandidateRules rules;
   rules.servers = std::max(0, config.servers);
-  const bool is_compressed = config.wire == "topk" || config.wire == "sign";
+  const bool compresses = is_compressed(config.wire);
   const bool has_servers = links && links->push_pull.is_measured();
   rules.allows = [=](const Strategy& strategy) {
-    return (!strategy.uses_servers || has_servers) && (!is_compressed || sums_by_all_reduce(strategy));
+    return (!strategy.uses_servers || has_servers) && (!compresses || strategy.only_all_reduces);
   };
   PlanNeeds needs;
   needs.clips = config.clip_norm > 0;
+  needs.whole_tensors = std::any_of(optimizers().begin(), optimizers().end(), [&](const Optimizer& one) {
+    return one.name == config.optimizer && one.needs_whole_tensors;
+  });
   rules.adapt = [needs](Plan& plan) mutable {
     needs.node_ranks = plan.node_ranks;
     adapt(plan, needs);
@@ -105,12 +107,15 @@ json group_key(const Run& run, const std::string& network) {
   same.strategy = same.data = same.transport = same.device_used = "";
   same.workers = any.workers;
   same.servers = any.servers;
-  same.bucket_bytes = same.fusion_bytes = same.partition_bytes = same.credit_bytes = any.bucket_bytes;
   return {network, run.summary->transport, run.run->nodes.size(), same};
 }
 
 /// Which run speaks for its group: the profile of `auto` is of more steps; without transfers beside it `bsp`'s is best.
-int rank_of(const std::string& strategy) { return strategy == "auto" ? 0 : strategy == "bsp" ? 1 : 2; }
+int rank_of(const std::string& name) {
+  if (name == kAutoStrategy) return 0;
+  const Strategy* const strategy = known_strategy(name);
+  return strategy != nullptr && !strategy->overlaps_backward && !strategy->uses_servers ? 1 : 2;
+}
 
 /// Forward, backward and the rest of a step without transfers.
 double alone_s(const Profile& profile) {
@@ -151,7 +156,7 @@ struct GroupReader {
     alone.push_back(alone_s(run.plan->profile));
     if (run.plan->links) {
       const Links& links = *run.plan->links;
-      if (strategy == "auto" || !group.links.all_reduce.is_measured()) {
+      if (strategy == kAutoStrategy || !group.links.all_reduce.is_measured()) {
         const LinkCost push_pull = group.links.push_pull;
         group.links = links;
         if (!links.push_pull.is_measured()) group.links.push_pull = push_pull;
@@ -255,7 +260,7 @@ std::vector<RunPrediction> predict_runs(const RunGroup& group, const Software& s
   const Cluster cluster = cluster_of_run(group.links, group.ranks, software);
   std::vector<RunPrediction> predictions;
   for (const MeasuredRun& run : group.runs) {
-    if (run.strategy == "auto" || (run.plan.servers > 0 && !group.links.push_pull.is_measured())) continue;
+    if (run.strategy == kAutoStrategy || (run.plan.servers > 0 && !group.links.push_pull.is_measured())) continue;
     predictions.push_back({&group, &run, simulate_run(run.plan, arranged(group.profile, run.plan), cluster).step_s});
   }
   return predictions;

@@ -5,31 +5,6 @@
 namespace tutti {
 namespace {
 
-constexpr int64_t kSmallest = 64 << 10;
-
-/// The sizes worth trying, from everything in one message to many small ones.
-std::vector<StrategyOptions> sized(const Strategy& strategy, int64_t all_bytes, int servers) {
-  StrategyOptions given;
-  given.servers = servers;
-  // Some have no size, or find their own.
-  const std::string name = strategy.name;
-  if (name == "bsp" || name == "wfbp" || name == "mgwfbp" || name == "fusion") return {given};
-  std::vector<StrategyOptions> list;
-  for (int64_t parts = 1; parts <= 32; parts *= 2) {
-    const int64_t bytes = std::max(kSmallest, all_bytes / parts);
-    StrategyOptions options = given;
-    options.bucket_bytes = bytes;
-    options.first_bucket_bytes = std::max(kSmallest, bytes / 4);
-    options.partition_bytes = bytes;
-    // Servers work side by side; an all-reduce has the links for itself, and what is under way only delays what is
-    // urgent.
-    options.credit_bytes = strategy.uses_servers ? 4 * bytes : bytes;
-    list.push_back(options);
-    if (bytes == kSmallest) break;
-  }
-  return list;
-}
-
 bool sends_the_same(const Plan& a, const Plan& b) {
   return a.barrier == b.barrier && a.sharded_optimizer == b.sharded_optimizer && a.max_in_flight == b.max_in_flight &&
          a.transfers == b.transfers;
@@ -61,7 +36,7 @@ PlannedStrategy plan_run(const Strategy& strategy, const StrategyOptions& option
   PlannedStrategy planned;
   planned.name = strategy.name;
   planned.options = options;
-  planned.settings = settings_of(planned.name, options);
+  planned.settings = describe_sizes(strategy, options);
   planned.plan = strategy.make_plan(profile, links, ranks, options);
   if (rules.adapt) rules.adapt(planned.plan);
   planned.step = simulate_run(planned.plan, profile, cluster_of_run(links, ranks));
@@ -74,8 +49,11 @@ std::vector<PlannedStrategy> plan_run(const Profile& profile, const Links& links
   std::vector<PlannedStrategy> found;
   for (const Strategy& strategy : strategies()) {
     if (!rules.allows(strategy)) continue;
+    StrategyOptions given;
+    given.servers = rules.servers;
     PlannedStrategy best;
-    for (const StrategyOptions& options : sized(strategy, all_bytes, rules.servers)) {
+    const bool has_sizes = strategy.sizes_to_try != nullptr;
+    for (const StrategyOptions& options : has_sizes ? strategy.sizes_to_try(given, all_bytes) : std::vector{given}) {
       PlannedStrategy one = plan_run(strategy, options, profile, links, ranks, rules);
       if (best.name.empty() || one.step.step_s < best.step.step_s) best = std::move(one);
     }
@@ -94,7 +72,8 @@ std::vector<PlannedStrategy> find_candidates(const Profile& profile, const Links
     const bool is_known = std::any_of(different.begin(), different.end(),
                                       [&](const auto& other) { return sends_the_same(one.plan, other.plan); });
     // Overlap takes processor time, which no simulation of links knows of: where it is short, nothing beats bsp.
-    const bool is_safe = one.name == "bsp";
+    const Strategy& strategy = find_strategy(one.name);
+    const bool is_safe = !strategy.overlaps_backward && !strategy.uses_servers;
     if (!is_known && (is_safe || different.size() < most)) different.push_back(std::move(one));
   }
   return different;

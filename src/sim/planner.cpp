@@ -13,8 +13,6 @@
 namespace tutti {
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
-
 /// Micro-batches before the last one only lengthen what precedes the last backward.
 Profile with_accumulation(Profile profile, int micro_batches) {
   profile.forward_s += (micro_batches - 1) * (profile.forward_s + profile.backward_s);
@@ -29,36 +27,6 @@ std::vector<Profile> profiles_of(const Workload& workload, const Layout& layout)
   return profiles;
 }
 
-/// The sizes worth trying: a coarse grid, since a step's length is flat around its best.
-std::vector<StrategyOptions> choices(const std::string& strategy, const StrategyOptions& given) {
-  std::vector<StrategyOptions> list;
-  const auto with = [&](auto change) {
-    StrategyOptions options = given;
-    change(options);
-    list.push_back(options);
-  };
-  if (strategy == "buckets" || strategy == "dear" || strategy == "zero1") {
-    for (const int64_t bucket : {1, 4, 10, 25, 50, 100, 200})
-      with([&](StrategyOptions& options) {
-        options.bucket_bytes = bucket * kMiB;
-        options.first_bucket_bytes = std::min(options.first_bucket_bytes, options.bucket_bytes);
-      });
-  } else if (strategy == "fusion") {
-    for (const int64_t fusion : {16, 64, 128})
-      with([&](StrategyOptions& options) { options.fusion_bytes = fusion * kMiB; });
-  } else if (strategy.rfind("bytescheduler", 0) == 0 || strategy.find("-ps") != std::string::npos) {
-    for (const int64_t partition : {2, 4, 16, 64})
-      for (const int64_t credits : {4, 16, 64})
-        with([&](StrategyOptions& options) {
-          options.partition_bytes = partition * kMiB;
-          options.credit_bytes = credits * partition * kMiB;
-        });
-  } else {
-    list.push_back(given);
-  }
-  return list;
-}
-
 double update_alone_s(const Workload& workload, const Cluster& cluster, const Layout& layout) {
   const std::vector<Profile> profiles = profiles_of(workload, layout);
   Layout one = layout;
@@ -69,18 +37,6 @@ double update_alone_s(const Workload& workload, const Cluster& cluster, const La
 
 }  // namespace
 
-std::string settings_of(const std::string& strategy, const StrategyOptions& options) {
-  const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); };
-  if (strategy == "buckets" || strategy == "dear" || strategy == "zero1")
-    return fmt::format("--bucket-mb {:g}", mib(options.bucket_bytes));
-  if (strategy == "fusion") return fmt::format("--fusion-mb {:g}", mib(options.fusion_bytes));
-  std::string text;
-  if (strategy.rfind("bytescheduler", 0) == 0 || strategy.find("-ps") != std::string::npos)
-    text = fmt::format("--partition-mb {:g} --credit-mb {:g}", mib(options.partition_bytes), mib(options.credit_bytes));
-  if (strategy.find("-ps") != std::string::npos) text += fmt::format(" --servers {}", options.servers);
-  return text;
-}
-
 double single_rate(const Workload& workload, const Cluster& cluster) {
   return workload.batch * workload.accumulate / update_alone_s(workload, cluster, lay_out(cluster, 1));
 }
@@ -89,14 +45,14 @@ PlannedStrategy plan_strategy(const Workload& workload, const Cluster& cluster, 
                               const StrategyOptions& options, bool traces) {
   const Layout layout = lay_out(cluster, ranks);
   const std::vector<Profile> profiles = profiles_of(workload, layout);
-  const bool has_servers = find_strategy(strategy).uses_servers;
+  const Strategy& found = find_strategy(strategy);
   PlannedStrategy planned;
   planned.name = strategy;
   planned.options = options;
-  if (has_servers && planned.options.servers == 0) planned.options.servers = layout.nodes;
-  const Links links = links_of(cluster, layout, has_servers ? planned.options.servers : 0);
-  planned.settings = settings_of(strategy, planned.options);
-  planned.plan = find_strategy(strategy).make_plan(profiles.front(), links, ranks, planned.options);
+  if (found.uses_servers && planned.options.servers == 0) planned.options.servers = layout.nodes;
+  const Links links = links_of(cluster, layout, found.uses_servers ? planned.options.servers : 0);
+  planned.settings = describe_sizes(found, planned.options);
+  planned.plan = found.make_plan(profiles.front(), links, ranks, planned.options);
   planned.step = simulate(planned.plan, profiles, cluster, layout, {workload.optimizer, traces});
   planned.samples_per_s = ranks * workload.batch * workload.accumulate / planned.step.step_s;
   planned.efficiency = planned.samples_per_s / (ranks * single_rate(workload, cluster));
@@ -110,7 +66,8 @@ std::vector<PlannedStrategy> plan_all(const Workload& workload, const Cluster& c
     StrategyOptions given;
     given.servers = servers;
     std::vector<PlannedStrategy> tried;
-    for (const StrategyOptions& options : choices(strategy.name, given))
+    const bool has_sizes = strategy.sizes_to_plan != nullptr;
+    for (const StrategyOptions& options : has_sizes ? strategy.sizes_to_plan(given) : std::vector{given})
       tried.push_back(plan_strategy(workload, cluster, ranks, strategy.name, options));
     planned.push_back(*std::min_element(tried.begin(), tried.end(), [](const auto& a, const auto& b) {
       return a.step.step_s < b.step.step_s * (1 - 1e-9);
@@ -129,11 +86,13 @@ const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned) {
 
 int servers_needed(const Workload& workload, const Cluster& cluster, int ranks) {
   const Layout layout = lay_out(cluster, ranks);
+  const Strategy& pushing =
+      first_strategy([](const Strategy& one) { return one.uses_servers && one.overlaps_backward; });
   const auto step_s = [&](int servers) {
     StrategyOptions options;
     options.servers = servers;
     options.credit_bytes = 64 * options.partition_bytes;  // as many under way as the engine allows
-    return plan_strategy(workload, cluster, ranks, "wfbp-ps", options).step.step_s;
+    return plan_strategy(workload, cluster, ranks, pushing.name, options).step.step_s;
   };
   const double enough_s = step_s(2 * layout.nodes) * (1 + kTellsApart);
   int servers = 1;

@@ -23,15 +23,12 @@ struct Workload {
 struct PlannedStrategy {
   std::string name;
   StrategyOptions options;
-  std::string settings;  // "bucket 25 MiB"; "" where there are none
+  std::string settings;  // "--bucket-mb 25"; "" where there are none
   Plan plan;
   SimulatedStep step;
   double samples_per_s = 0;
   double efficiency = 0;  // samples/s over that many times a single rank's
 };
-
-/// A strategy's sizes as options of the command line.
-std::string settings_of(const std::string& strategy, const StrategyOptions& options);
 
 /// Simulates one strategy with the sizes given.
 PlannedStrategy plan_strategy(const Workload& workload, const Cluster& cluster, int ranks, const std::string& strategy,

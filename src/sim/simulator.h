@@ -23,7 +23,7 @@ struct SimulatedStep {
 };
 
 struct SimulationOptions {
-  std::string optimizer = "sgd";  // or adam, adamw, lamb
+  std::string optimizer = "sgd";  // or another of optimizers()
   bool traces = false;
 };
 

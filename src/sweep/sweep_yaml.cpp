@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/names.h"
+#include "options/option_table.h"
 #include "sweep/sweep.h"
 #include "tutti/error.h"
 
@@ -14,9 +15,6 @@ using Names = std::vector<std::string>;
 
 const Names kKeys = {"title",    "axes",    "compare",      "options",         "where", "networks",     "leave-out",
                      "baseline", "repeats", "warmup-steps", "timeout-minutes", "trace", "keep-weights", "quick"};
-// Of `tutti train`, but the sweep's business.
-const std::set<std::string> kOurs = {"help",    "name",  "runs",  "resume",      "auto-resume",
-                                     "summary", "trace", "hosts", "max-restarts"};
 
 bool has(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -27,7 +25,7 @@ class Reader {
  public:
   Reader(std::string file, const Names& train_options) : file_(std::move(file)) {
     for (const std::string& option : train_options)
-      if (option.rfind("--", 0) == 0 && kOurs.count(option.substr(2)) == 0) options_.push_back(option.substr(2));
+      if (option.rfind("--help", 0) != 0 && !is_set_by_sweeps(option.substr(2))) options_.push_back(option.substr(2));
     axes_ = options_;
     for (const std::string& axis : axis_names())
       if (!has(axes_, axis)) axes_.push_back(axis);

@@ -10,7 +10,6 @@
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
-#include "comm/nccl/nccl.h"
 #include "train/torchrun_store.h"
 #include "tutti/error.h"
 
@@ -25,39 +24,42 @@ LinkLimit link_limit(const TrainOptions& options) {
 bool needs_servers(const TrainOptions& options, int ranks) {
   if (ranks == 1) return false;
   // `auto` tries servers where a person has offered some.
-  if (options.engine.strategy == kAutoStrategy) return options.engine.strategy_options.servers > 0;
-  return find_strategy(options.engine.strategy).uses_servers;
+  if (options.strategy == kAutoStrategy) return options.strategy_options.servers > 0;
+  return find_strategy(options.strategy).uses_servers;
 }
 
 /// The transport's own time-out, which may know who is missing, comes a little before the engine's.
 std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
-  return options.engine.comm_timeout * 9 / 10;
+  return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 900));
 }
 
 /// The GPU that this rank has for itself.
-int own_gpu(const TrainOptions& options, const LaunchEnv& env) {
-  if (nccl_version().empty()) throw UsageError("--transport nccl: this build has no NCCL; use --transport shm or mpi");
+int own_gpu(const Transport& transport, const TrainOptions& options, const LaunchEnv& env) {
+  const std::string others = transports_for_any_device();
+  if (!transport.missing().empty())
+    throw UsageError("--transport {}: this build has no {}; use --transport {}", transport.name, transport.missing(),
+                     others);
   const torch::Device device = choose_device(options.device, env.local_rank);
-  if (!device.is_cuda()) throw UsageError("--transport nccl needs a GPU for each rank: use --transport shm or mpi");
+  if (!device.is_cuda())
+    throw UsageError("--transport {} needs a GPU for each rank: use --transport {}", transport.name, others);
   if (needs_servers(options, env.size))
-    throw UsageError("strategy {} adds up in its servers' host memory: use --transport shm or mpi",
-                     options.engine.strategy);
+    throw UsageError("strategy {} adds up in its servers' host memory: use --transport {}", options.strategy, others);
   const int gpus = static_cast<int>(torch::cuda::device_count());
   if (!has_gpu_for_each_rank(gpus, env))
     throw UsageError(
-        "--transport nccl needs a GPU for each rank, and this machine has {} for {} ranks: use --transport shm or mpi, "
+        "--transport {} needs a GPU for each rank, and this machine has {} for {} ranks: use --transport {}, "
         "where ranks share GPUs, or start fewer ranks",
-        gpus, env.local_size);
+        transport.name, gpus, env.local_size, others);
   return device.index();
 }
 
 ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env) {
   return {env.job,
           env.size,
-          options.engine.strategy_options.servers,
+          options.strategy_options.servers,
           options.ranks_per_node,
           link_limit(options),
-          transport_of(options.transport, env),
+          transport_of(options.transport, env).name,
           transport_timeout(options)};
 }
 
@@ -65,13 +67,14 @@ ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env)
 
 std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchEnv& env) {
   ConnectOptions how;
-  if (options.transport == "nccl") {
-    how.device = own_gpu(options, env);
+  const Transport& transport = transport_of(options.transport, env);
+  if (transport.gpu_per_rank) {
+    how.device = own_gpu(transport, options, env);
     if (env.launcher == "torchrun") how.share = share_through_torchrun(env.rank);
   }
   how.transport = options.transport;
   how.by_node = options.by_node;
-  how.servers = options.engine.strategy_options.servers;
+  how.servers = options.strategy_options.servers;
   how.timeout = transport_timeout(options);
   auto comm = connect_ranks(how, env);  // no progress thread: the engine has a communication thread of its own
   if (options.link_startup_us == 0 && options.link_gbps == 0) return comm;
@@ -84,7 +87,7 @@ std::unique_ptr<Servers> connect_servers(const TrainOptions& options, const Laun
 }
 
 bool serve_if_server(const TrainOptions& options, LaunchEnv& env) {
-  const int servers = options.engine.strategy_options.servers;
+  const int servers = options.strategy_options.servers;
   const int ranks = env.size - servers;
   if (env.nodes == 1) env.local_size -= env.size - ranks;
   env.size = ranks;

@@ -145,7 +145,8 @@ bool RankTrainer::run() {
   all_ranks_or_none(comm_, [this] { set_up(); });
   c10::OptionalDeviceGuard device_guard;
   if (device_.is_cuda()) device_guard.reset_device(device_);
-  TuneOptions engine_options = options_.engine;
+  TuneOptions engine_options = tutti::engine_options(options_);
+  engine_options.servers = servers_;
   engine_options.auto_options.steps = (total_steps_ - first_step_) / 2;  // half of the run is to be the best plan's
   if (options_.trace_steps > 0) {
     // From shortly after the plan is decided on, which follow_plan() sees.
@@ -167,9 +168,8 @@ bool RankTrainer::run() {
   console_.line(fmt::format("{} rank{} × batch {}{}, {} on {}, {} thread{} each; strategy {} over {}; {} steps; run {}",
                             comm_.size(), comm_.size() == 1 ? "" : "s", options_.batch,
                             options_.accumulate > 1 ? fmt::format(" × {}", options_.accumulate) : "",
-                            options_.engine.optimizer.name, device_.str(), options_.threads,
-                            options_.threads == 1 ? "" : "s", options_.engine.strategy, comm_.name(), total_steps_,
-                            run_folder_.string()));
+                            options_.optimizer.name, device_.str(), options_.threads, options_.threads == 1 ? "" : "s",
+                            options_.strategy, comm_.name(), total_steps_, run_folder_.string()));
   if (nodes_.size() > 1) console_.line(list_nodes(nodes_));
   if (resumed_) {
     console_.line(fmt::format("Resumed at step {} from {}", first_step_, resumed_->folder().string()));

@@ -30,8 +30,14 @@ namespace tutti {
 /// One rank's training run.
 class RankTrainer {
  public:
-  RankTrainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm)
-      : options_(options), env_(env), comm_(comm), console_(comm.rank() == 0), is_first_(comm.rank() == 0) {}
+  /// `servers`: null where the strategy needs none.
+  RankTrainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm, PushPull* servers)
+      : options_(options),
+        env_(env),
+        comm_(comm),
+        servers_(servers),
+        console_(comm.rank() == 0),
+        is_first_(comm.rank() == 0) {}
 
   /// False when a signal stopped it after a checkpoint.
   bool run();
@@ -68,6 +74,7 @@ class RankTrainer {
   const TrainOptions& options_;
   const LaunchEnv& env_;
   Communicator& comm_;
+  PushPull* const servers_;
   Console console_;
   const bool is_first_;
   std::vector<Node> nodes_;

@@ -131,7 +131,7 @@ void RankTrainer::finish() {
   summary.model = options_.model;
   summary.data = options_.data.name;
   summary.ranks = comm_.size();
-  summary.strategy = options_.engine.strategy;
+  summary.strategy = options_.strategy;
   summary.strategy_used = engine_->plan().strategy;
   summary.transport = comm_.name();
   summary.nodes = describe_nodes(nodes_);

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "comm/connect.h"
 #include "probe/check_report.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
@@ -20,15 +21,13 @@ int train(const TrainOptions& options, const LaunchEnv& env) {
   const std::unique_ptr<Communicator> comm = connect(options, ranks);
   try {
     // Only there can ranks have come from different files.
-    if (comm->name() == std::string("mpi")) {
+    if (transport_of(options.transport, ranks).started_by_mpirun) {
       TorchFacts torch;
       torch.libtorch = TORCH_VERSION;
       require_same_build(*comm, torch);
     }
     const std::unique_ptr<Servers> servers = connect_servers(options, ranks);
-    TrainOptions connected = options;
-    if (servers) connected.engine.servers = &servers->push_pull();
-    const bool is_done = RankTrainer(connected, ranks, *comm).run();
+    const bool is_done = RankTrainer(options, ranks, *comm, servers ? &servers->push_pull() : nullptr).run();
     if (servers) servers->stop();
     comm->barrier()->wait();  // nobody leaves while others still need them
     return is_done ? 0 : kExitSaved;

@@ -7,7 +7,7 @@
 #include "comm/exchange.h"
 #include "comm/ps/push_pull.h"
 #include "engine/flat_space.h"
-#include "engine/wire.h"
+#include "plan/wire_format.h"
 #include "sim/own_engine.h"
 #include "tune/link_probe.h"
 #include "tune/step_profiler.h"
@@ -27,7 +27,7 @@ int64_t steps_in(double seconds, double step_s, int64_t least, int64_t most) {
 
 void check_wire(const TuneOptions& options) {
   if (options.strategy == kAutoStrategy) return;  // it tries only those that can
-  if (is_compressed(options.wire) && !sums_by_all_reduce(find_strategy(options.strategy)))
+  if (is_compressed(options.wire) && !find_strategy(options.strategy).only_all_reduces)
     throw UsageError("wire format '{}' works with strategies that all-reduce, and '{}' does not: try buckets or mgwfbp",
                      options.wire, options.strategy);
 }
@@ -122,7 +122,7 @@ void TunedEngine::begin_search() {
     rules.servers = options_.servers != nullptr ? options_.servers->servers() : 0;
     rules.allows = [this](const Strategy& strategy) {
       return (!strategy.uses_servers || options_.servers != nullptr) &&
-             (!is_compressed(options_.wire) || sums_by_all_reduce(strategy));
+             (!is_compressed(options_.wire) || strategy.only_all_reduces);
     };
     rules.adapt = [this](Plan& plan) { plan = engine_.adapted(std::move(plan)); };
     nlohmann::json candidates = nlohmann::json::array();

@@ -251,6 +251,20 @@ TEST_F(Train, TakesItsPlaceFromATorchrunEnvironment) {
   EXPECT_EQ(json::parse(read_file(folder_ / "s.json"))["weights_sha256"], alone);
 }
 
+TEST_F(Train, WithLambIsTheSameUnderEveryStrategyAndAfterAResume) {
+  const json plain = train_summary("--ranks 2 --steps 14 --optimizer lamb --strategy bsp")["weights_sha256"];
+  const CommandResult sharded =
+      train("--ranks 2 --steps 14 --optimizer lamb --strategy zero1 --name z --checkpoint-steps 9");
+  EXPECT_NE(sharded.output.find("an optimizer that needs whole tensors"), std::string::npos) << sharded.output;
+  EXPECT_EQ(train_summary("--ranks 2 --steps 14 --optimizer lamb --strategy dear --resume z")["weights_sha256"], plain);
+}
+
+TEST_F(Train, HasAReferencePageOfAllItsOptions) {
+  const CommandResult page = run_command(std::string(TUTTI_BINARY) + " train --help-markdown");
+  EXPECT_EQ(page.output, read_file(TUTTI_SOURCE_DIR "/docs/reference/train-options.md"))
+      << "write it anew: tutti train --help-markdown > docs/reference/train-options.md";
+}
+
 TEST_F(Train, RefusesImpossibleOptionsOnceAndWithExitCode2) {
   expect_refusal("--ranks 0", 2, "--ranks is 0: it must be from 1 to 64");
   expect_refusal("--ranks 2 --strategy wfpb", 2, "did you mean 'wfbp'?");

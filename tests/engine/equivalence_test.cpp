@@ -38,6 +38,11 @@ TYPED_TEST(Equivalence, OfAllStrategies) {
       expect_all_strategies_equal<TypeParam>({ranks, all_steps<TypeParam>(), optimizer});
 }
 
+TYPED_TEST(Equivalence, OfAllStrategiesWithAnOptimizerThatNeedsWholeTensors) {
+  expect_all_strategies_equal<TypeParam>({3, std::min(8, all_steps<TypeParam>()), "lamb"});
+  expect_all_strategies_equal<TypeParam>({2, std::min(8, all_steps<TypeParam>()), "lamb", 0.05, 2});
+}
+
 /// Variations need fewer steps: three are the profile's, the others follow the strategy's plan.
 template <typename Network>
 int few_steps() {

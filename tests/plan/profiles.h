@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "plan/strategies/plans.h"
 #include "tutti/links.h"
 #include "tutti/profile.h"
 

@@ -30,6 +30,100 @@ TEST(Strategies, MakeEmptyPlansForModelsWithoutParameters) {
     EXPECT_TRUE(strategy.make_plan({}, some_links(), 2, {}).transfers.empty());
 }
 
+/// The plans of a strategy for many profiles, as text: with `change`d options and links, are they others?
+template <typename Change>
+bool changes_plans(const Strategy& strategy, Change change) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 60; ++i) {
+    const Profile profile = random_profile(random);
+    StrategyOptions before, after;
+    // Small enough for the profile's tensors to notice each of them.
+    before.bucket_bytes = before.fusion_bytes = before.credit_bytes = 1 << 18;
+    before.first_bucket_bytes = before.partition_bytes = 1 << 16;
+    before.fusion_cycle_s = 5e-3;
+    after = before;
+    Links links = random_links(random), other_links = links;
+    change(after, other_links);
+    if (!(strategy.make_plan(profile, links, 2, before) == strategy.make_plan(profile, other_links, 2, after)))
+      return true;
+  }
+  return false;
+}
+
+TEST(Strategies, ReadTheOptionsThatTheySayAndNoOthers) {
+  for (const Strategy& strategy : strategies()) {
+    for (const auto& names : {strategy.sizes, strategy.options})
+      for (const std::string& name : names)
+        EXPECT_TRUE(std::any_of(strategy_options().begin(), strategy_options().end(),
+                                [&name = name](const StrategyOption& option) { return option.name == name; }))
+            << name;
+    for (const StrategyOption& option : strategy_options())
+      EXPECT_EQ(changes_plans(strategy,
+                              [&](StrategyOptions& options, Links&) {
+                                std::visit(
+                                    [&](auto field) {
+                                      using Value = std::decay_t<decltype(options.*field)>;
+                                      options.*field = static_cast<Value>(options.*field * 5 + 1);
+                                    },
+                                    option.field);
+                              }),
+                strategy.reads(option.name))
+          << strategy.name << " --" << option.name;
+  }
+}
+
+TEST(Strategies, AreWhatTheTableSays) {
+  std::mt19937 random(8);
+  for (const Strategy& strategy : strategies()) {
+    EXPECT_EQ(changes_plans(strategy,
+                            [](StrategyOptions&, Links& links) {
+                              links.all_reduce.startup_s *= 40;
+                              links.push_pull = links.all_reduce;
+                            }),
+              strategy.uses_links)
+        << strategy.name;
+    bool overlaps = false, only_all_reduces = true, has_servers = false;
+    for (int i = 0; i < 20; ++i) {
+      const Plan plan = strategy.make_plan(random_profile(random), some_links(), 2, {});
+      EXPECT_EQ(plan.strategy, strategy.name);
+      has_servers = has_servers || plan.servers > 0;
+      for (const Transfer& transfer : plan.transfers) {
+        overlaps = overlaps || transfer.starts == StartsWhen::gradients_ready;
+        only_all_reduces = only_all_reduces && transfer.operation == Operation::all_reduce;
+      }
+    }
+    EXPECT_EQ(overlaps, strategy.overlaps_backward) << strategy.name;
+    EXPECT_EQ(only_all_reduces, strategy.only_all_reduces) << strategy.name;
+    EXPECT_EQ(has_servers, strategy.uses_servers) << strategy.name;
+  }
+}
+
+TEST(Strategies, SearchOnlyTheSizesThatTheyRead) {
+  const auto value = [](const StrategyOptions& options, const StrategyOption& option) {
+    return std::visit([&](auto field) { return static_cast<double>(options.*field); }, option.field);
+  };
+  for (const Strategy& strategy : strategies()) {
+    std::vector<StrategyOptions> searched;
+    if (strategy.sizes_to_plan != nullptr) searched = strategy.sizes_to_plan({});
+    if (strategy.sizes_to_try != nullptr)
+      for (const StrategyOptions& options : strategy.sizes_to_try({}, 100 << 20)) searched.push_back(options);
+    EXPECT_EQ(searched.empty(), strategy.sizes.empty()) << strategy.name;
+    for (const StrategyOptions& options : searched)
+      for (const StrategyOption& option : strategy_options())
+        EXPECT_TRUE(value(options, option) == value({}, option) || strategy.reads(option.name) ||
+                    option.name == "first-bucket-mb")  // set beside bucket-mb, for those that have one
+            << strategy.name << " --" << option.name;
+  }
+}
+
+TEST(Strategies, DescribeTheirSizesAsOptions) {
+  StrategyOptions options;
+  options.servers = 2;
+  EXPECT_EQ(describe_sizes(find_strategy("bsp"), options), "");
+  EXPECT_EQ(describe_sizes(find_strategy("dear"), options), "--bucket-mb 25");
+  EXPECT_EQ(describe_sizes(find_strategy("wfbp-ps"), options), "--partition-mb 4 --credit-mb 0 --servers 2");
+}
+
 TEST(Strategies, WithAMisspeltNameSuggestTheNearest) {
   try {
     find_strategy("wfpb");

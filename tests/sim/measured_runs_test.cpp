@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "plan/strategies/plans.h"
 #include "sim/own_engine.h"
 #include "sim/written_run.h"
 #include "tutti/error.h"

@@ -3,23 +3,16 @@
 #include <numeric>
 #include <thread>
 
-#include "comm/mpi/mpi.h"
-#include "comm/shm/shm.h"
+#include "comm/transport.h"
 
 namespace tutti {
 namespace {
 
-std::unique_ptr<Communicator> join(const ServersOptions& options, const std::string& job, int rank,
+std::unique_ptr<Communicator> join(const ServersOptions& options, const std::string& name, int rank,
                                    const std::vector<int>& processes, int servers, bool moves_by_itself) {
-  if (options.transport == "mpi")
-    return make_mpi_communicator({job, rank, processes, options.timeout, moves_by_itself});
-  ShmOptions shm;
-  shm.job = job;
-  shm.rank = rank;
-  shm.size = static_cast<int>(processes.size());
-  shm.servers = servers;
-  shm.progress_thread = moves_by_itself;
-  return make_shm_communicator(shm);
+  RankGroup group{options.job, name, rank, processes, servers, options.timeout};
+  group.progress_thread = moves_by_itself;
+  return find_transport(options.transport).join(group);
 }
 
 /// A worker's messages move by themselves, while it computes; a server is always waiting for something, which moves
@@ -31,7 +24,7 @@ std::unique_ptr<Communicator> join_group(const ServersOptions& options, int rank
   for (int worker = 0; worker < shape.workers; ++worker) processes.push_back(worker * options.ranks_per_node);
   for (int server = 0; server < shape.servers; ++server)
     processes.push_back(shape.colocated ? processes[static_cast<std::size_t>(server)] : options.ranks + server);
-  return join(options, options.job + "-servers", rank, processes, shape.servers, moves_by_itself);
+  return join(options, "servers", rank, processes, shape.servers, moves_by_itself);
 }
 
 /// The ranks that add up among themselves before the first of them talks to the servers.
@@ -39,7 +32,7 @@ std::unique_ptr<Communicator> join_node(const ServersOptions& options, int rank)
   const int node = rank / options.ranks_per_node, first = node * options.ranks_per_node;
   std::vector<int> processes(static_cast<std::size_t>(std::min(options.ranks_per_node, options.ranks - first)));
   std::iota(processes.begin(), processes.end(), first);
-  return join(options, options.job + "-node" + std::to_string(node), rank - first, processes, 0, false);
+  return join(options, "node" + std::to_string(node), rank - first, processes, 0, false);
 }
 
 }  // namespace

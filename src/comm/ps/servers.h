@@ -14,7 +14,7 @@ struct ServersOptions {
   int servers = 0;         // processes of their own; 0: a thread beside each worker that talks to servers
   int ranks_per_node = 1;  // that add up among themselves before one of them talks to the servers
   LinkLimit limit;
-  std::string transport = "shm";         // or mpi, where the servers are the last processes
+  std::string transport = "shm";         // or another in which the servers are the last processes
   std::chrono::milliseconds timeout{0};  // of mpi
 
   int workers() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }

@@ -8,4 +8,10 @@ Plan make_bsp_plan(const Profile& profile, const Links&, int ranks, const Strate
   return plan;
 }
 
+Strategy bsp_strategy() {
+  Strategy bsp{"bsp", "everything in one all-reduce after backward", make_bsp_plan};
+  bsp.overlaps_backward = false;
+  return bsp;
+}
+
 }  // namespace tutti

@@ -1,3 +1,5 @@
+#include "plan/sizes.h"
+#include "plan/strategies/plans.h"
 #include "tutti/strategy.h"
 
 namespace tutti {
@@ -16,6 +18,17 @@ Plan make_buckets_plan(const Profile& profile, const Links&, int ranks, const St
     bytes = 0;
   }
   return plan;
+}
+
+Strategy buckets_strategy() {
+  Strategy buckets{"buckets", "gradients gathered into buckets of --bucket-mb, each sent when full (as DDP does)",
+                   make_buckets_plan};
+  buckets.sizes = {"bucket-mb"};
+  buckets.options = {"first-bucket-mb"};
+  buckets.merging = Merging::by_size;
+  buckets.sizes_to_plan = buckets_to_plan;
+  buckets.sizes_to_try = buckets_to_try;
+  return buckets;
 }
 
 }  // namespace tutti

@@ -9,6 +9,8 @@
 
 #include "plan/cost_model.h"
 #include "plan/partitions.h"
+#include "plan/sizes.h"
+#include "plan/strategies/plans.h"
 #include "tutti/strategy.h"
 
 namespace tutti {
@@ -113,6 +115,17 @@ Plan make_bytescheduler_plan(const Profile& profile, const Links& links, int ran
 
 Plan make_bytescheduler_ps_plan(const Profile& profile, const Links& links, int ranks, const StrategyOptions& options) {
   return best_plan(profile, links, ranks, options.servers > 0 ? options.servers : ranks, options);
+}
+
+Strategy bytescheduler_strategy() {
+  Strategy bytescheduler{"bytescheduler",
+                         "partitions, the next forward's first layers first; each layer's forward waits for its own",
+                         make_bytescheduler_plan};
+  bytescheduler.sizes = {"partition-mb", "credit-mb"};
+  bytescheduler.uses_links = true;
+  bytescheduler.sizes_to_plan = partitions_to_plan;
+  bytescheduler.sizes_to_try = partitions_to_try;
+  return bytescheduler;
 }
 
 }  // namespace tutti

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/sizes.h"
+#include "plan/strategies/plans.h"
 #include "tutti/strategy.h"
 
 namespace tutti {
@@ -39,16 +41,33 @@ Plan two_halves(const Profile& profile, const char* name, int ranks, const Strat
   return plan;
 }
 
+Plan make_zero1_plan(const Profile& profile, const Links&, int ranks, const StrategyOptions& options) {
+  Plan plan = two_halves(profile, "zero1", ranks, options);
+  plan.sharded_optimizer = true;
+  return plan;
+}
+
 }  // namespace
 
 Plan make_dear_plan(const Profile& profile, const Links&, int ranks, const StrategyOptions& options) {
   return two_halves(profile, "dear", ranks, options);
 }
 
-Plan make_zero1_plan(const Profile& profile, const Links&, int ranks, const StrategyOptions& options) {
-  Plan plan = two_halves(profile, "zero1", ranks, options);
-  plan.sharded_optimizer = true;
-  return plan;
+Strategy dear_strategy() {
+  Strategy dear{"dear", "reduce-scatter in backward, all-gather in the next forward", make_dear_plan};
+  dear.sizes = {"bucket-mb"};
+  dear.only_all_reduces = false;
+  dear.sizes_to_plan = buckets_to_plan;
+  dear.sizes_to_try = buckets_to_try;
+  return dear;
+}
+
+Strategy zero1_strategy() {
+  Strategy zero1 = dear_strategy();
+  zero1.name = "zero1";
+  zero1.summary = "as dear, and each rank keeps and updates only its share of the optimizer's state";
+  zero1.make_plan = make_zero1_plan;
+  return zero1;
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/strategies/plans.h"
 #include "tutti/strategy.h"
 
 namespace tutti {
@@ -23,6 +24,22 @@ Plan make_fusion_plan(const Profile& profile, const Links&, int ranks, const Str
     bytes = 0;
   }
   return plan;
+}
+
+Strategy fusion_strategy() {
+  Strategy fusion{"fusion", "every --fusion-cycle-ms, what has become ready goes in one message (as Horovod does)",
+                  make_fusion_plan};
+  fusion.sizes = {"fusion-mb"};
+  fusion.options = {"fusion-cycle-ms"};
+  fusion.sizes_to_plan = [](const StrategyOptions& given) {
+    std::vector<StrategyOptions> list;
+    for (const int64_t mebibytes : {16, 64, 128}) {
+      list.push_back(given);
+      list.back().fusion_bytes = mebibytes << 20;
+    }
+    return list;
+  };
+  return fusion;
 }
 
 }  // namespace tutti

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/cost_model.h"
+#include "plan/strategies/plans.h"
 #include "tutti/strategy.h"
 
 namespace tutti {
@@ -32,6 +33,13 @@ Plan make_mgwfbp_plan(const Profile& profile, const Links& links, int ranks, con
       plan.transfers = extreme.transfers;
   }
   return plan;
+}
+
+Strategy mgwfbp_strategy() {
+  Strategy mgwfbp{"mgwfbp", "tensors merged where the measured profile and links say that it pays", make_mgwfbp_plan};
+  mgwfbp.uses_links = true;
+  mgwfbp.merging = Merging::by_cost;
+  return mgwfbp;
 }
 
 }  // namespace tutti

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "plan/partitions.h"
+#include "plan/sizes.h"
+#include "plan/strategies/plans.h"
 #include "tutti/strategy.h"
 
 namespace tutti {
@@ -19,6 +21,16 @@ Plan through_servers(Plan plan, const StrategyOptions& options) {
   return plan;
 }
 
+/// What all that go through servers have in common.
+Strategy pushing(Strategy strategy) {
+  strategy.sizes = {"partition-mb", "credit-mb"};
+  strategy.uses_servers = true;
+  strategy.only_all_reduces = false;
+  strategy.sizes_to_plan = partitions_to_plan;
+  strategy.sizes_to_try = pushed_partitions_to_try;
+  return strategy;
+}
+
 }  // namespace
 
 Plan make_bsp_ps_plan(const Profile& profile, const Links& links, int ranks, const StrategyOptions& options) {
@@ -31,6 +43,24 @@ Plan make_wfbp_ps_plan(const Profile& profile, const Links& links, int ranks, co
   Plan plan = make_wfbp_plan(profile, links, ranks, options);
   plan.strategy = "wfbp-ps";
   return through_servers(std::move(plan), options);
+}
+
+Strategy bsp_ps_strategy() {
+  Strategy strategy =
+      pushing({"bsp-ps", "partitions pushed to parameter servers after backward, sums pulled back", make_bsp_ps_plan});
+  strategy.overlaps_backward = false;
+  return strategy;
+}
+
+Strategy wfbp_ps_strategy() {
+  return pushing({"wfbp-ps", "each tensor's partitions pushed as soon as its gradient is ready", make_wfbp_ps_plan});
+}
+
+Strategy bytescheduler_ps_strategy() {
+  Strategy strategy =
+      pushing({"bytescheduler-ps", "as bytescheduler, through parameter servers", make_bytescheduler_ps_plan});
+  strategy.uses_links = true;
+  return strategy;
 }
 
 }  // namespace tutti
