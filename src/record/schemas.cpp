@@ -313,22 +313,30 @@ const Schema<SummaryRecord>& schema(const SummaryRecord*) {
   return result;
 }
 
-#define TUTTI_WRITE_AND_READ(Struct)                                             \
-  void to_json(json& to, const Struct& from) { to = schema(&from).write(from); } \
-  void from_json(const json& from, Struct& to) { to = read_text<Struct>(from.dump()); }
-TUTTI_WRITE_AND_READ(Environment)
-TUTTI_WRITE_AND_READ(RunConfig)
-TUTTI_WRITE_AND_READ(RankEpoch)
-TUTTI_WRITE_AND_READ(RankSummary)
-TUTTI_WRITE_AND_READ(TestResults)
-TUTTI_WRITE_AND_READ(RunRecord)
-TUTTI_WRITE_AND_READ(PlanRecord)
-TUTTI_WRITE_AND_READ(ProgressRecord)
-TUTTI_WRITE_AND_READ(EpochRecord)
-TUTTI_WRITE_AND_READ(StepBreakdown)
-TUTTI_WRITE_AND_READ(CheckpointRecord)
-TUTTI_WRITE_AND_READ(SummaryRecord)
-#undef TUTTI_WRITE_AND_READ
+void to_json(json& to, const Environment& from) { to = schema(&from).write(from); }
+void to_json(json& to, const RunConfig& from) { to = schema(&from).write(from); }
+void to_json(json& to, const RankEpoch& from) { to = schema(&from).write(from); }
+void to_json(json& to, const RankSummary& from) { to = schema(&from).write(from); }
+void to_json(json& to, const TestResults& from) { to = schema(&from).write(from); }
+void to_json(json& to, const RunRecord& from) { to = schema(&from).write(from); }
+void to_json(json& to, const PlanRecord& from) { to = schema(&from).write(from); }
+void to_json(json& to, const ProgressRecord& from) { to = schema(&from).write(from); }
+void to_json(json& to, const EpochRecord& from) { to = schema(&from).write(from); }
+void to_json(json& to, const StepBreakdown& from) { to = schema(&from).write(from); }
+void to_json(json& to, const CheckpointRecord& from) { to = schema(&from).write(from); }
+void to_json(json& to, const SummaryRecord& from) { to = schema(&from).write(from); }
+void from_json(const json& from, Environment& to) { to = read_text<Environment>(from.dump()); }
+void from_json(const json& from, RunConfig& to) { to = read_text<RunConfig>(from.dump()); }
+void from_json(const json& from, RankEpoch& to) { to = read_text<RankEpoch>(from.dump()); }
+void from_json(const json& from, RankSummary& to) { to = read_text<RankSummary>(from.dump()); }
+void from_json(const json& from, TestResults& to) { to = read_text<TestResults>(from.dump()); }
+void from_json(const json& from, RunRecord& to) { to = read_text<RunRecord>(from.dump()); }
+void from_json(const json& from, PlanRecord& to) { to = read_text<PlanRecord>(from.dump()); }
+void from_json(const json& from, ProgressRecord& to) { to = read_text<ProgressRecord>(from.dump()); }
+void from_json(const json& from, EpochRecord& to) { to = read_text<EpochRecord>(from.dump()); }
+void from_json(const json& from, StepBreakdown& to) { to = read_text<StepBreakdown>(from.dump()); }
+void from_json(const json& from, CheckpointRecord& to) { to = read_text<CheckpointRecord>(from.dump()); }
+void from_json(const json& from, SummaryRecord& to) { to = read_text<SummaryRecord>(from.dump()); }
 
 RankBreakdown& RankBreakdown::operator/=(double count) {
   for (const auto& [name, member] : parts()) this->*member /= count;
