@@ -159,6 +159,39 @@ TEST(Engine, TreatsAParameterThatOnlySomeRanksOrStepsUseAsTorchDoes) {
   expect_near(weights_of(run)[0], adam_reference(run));
 }
 
+TEST(Engine, GivesAnOptimizerThatNeedsWholeTensorsOneAfterTheOther) {
+  torch::manual_seed(6);
+  torch::nn::Linear model(5, 3);
+  OptimizerOptions lamb;
+  lamb.name = "lamb";
+  lamb.weight_decay = 0.1;
+  // The same steps on each tensor by itself. The gradients are the same in all: the sum's do not depend on weights.
+  const torch::Tensor input = torch::randn({4, 5});
+  Weights expected = copies(*model);
+  const Weights gradients = {input.sum(0).expand({3, 5}).contiguous(), torch::full({3}, 4.0)};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    torch::Tensor flat = expected[i].view({-1});
+    const auto optimizer = make_optimizer(lamb, flat);
+    for (int64_t step = 1; step <= 5; ++step)
+      optimizer->update({flat, gradients[i].view({-1}), 0, flat.numel(), step}, 0.05, {});
+  }
+  Weights reached;
+  expect_no_errors(run_rank_threads(1, [&](Communicator& comm) {
+    EngineOptions options;
+    options.optimizer = lamb;
+    Engine engine(*model, comm, options);
+    for (int step = 0; step < 5; ++step) {
+      engine.begin_step();
+      engine.backward(model(input).sum(), 1);
+      engine.finish_step(0.05);
+    }
+    engine.settle();
+    reached = copies(*model);
+  }));
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(torch::allclose(reached[i], expected[i], 1e-4, 1e-6)) << reached[i] << expected[i];
+}
+
 TEST(Engine, LeavesUnusedAndFrozenParametersAlone) {
   Case run = adam_run();
   run.engine.optimizer.weight_decay = 0.1;
