@@ -1,6 +1,7 @@
 #include "engine/parameter_update.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/_foreach_norm.h>
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +43,10 @@ torch::Tensor ParameterUpdate::clip_factor() const {
   const torch::Tensor gradients = space_.gradients();
   torch::Tensor norm;
   if (gradients.is_cuda()) {
-    norm = gradients.norm();
+    // Parameter by parameter, in the model's order: the sum does not depend on the layout.
+    std::vector<torch::Tensor> parts;
+    for (std::size_t i = 0; i < space_.parameters().size(); ++i) parts.push_back(space_.gradient(i));
+    norm = torch::stack(at::_foreach_norm(parts)).norm();
   } else {
     // Blocks of a parameter, in the model's order: the sum depends neither on the layout nor on the threads.
     constexpr int64_t kBlock = 1 << 15;

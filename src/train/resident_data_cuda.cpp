@@ -56,7 +56,8 @@ class CudaResidentData : public ResidentData {
       shape[0] = size;
       const bool is_integer = values.scalar_type() == torch::kInt;
       const bool is_input = i + 1 < columns_.size();
-      const bool channels_last = place_.channels_last && is_input && shape.size() == 4;
+      // One channel lies the same either way, and torch then takes it for the usual order.
+      const bool channels_last = place_.channels_last && is_input && shape.size() == 4 && shape[1] > 1;
       const torch::Tensor to = torch::empty(shape, torch::TensorOptions(is_integer ? torch::kLong : torch::kFloat)
                                                        .device(place_.device)
                                                        .memory_format(channels_last ? torch::MemoryFormat::ChannelsLast
