@@ -11,14 +11,18 @@ function(tutti_add_precompiled name)
 endfunction()
 
 tutti_add_precompiled(plain)
+tutti_add_precompiled(light)
 tutti_add_precompiled(torch HEADERS <torch/nn/module.h> <torch/types.h> LINK tutti_torch)
 if(TUTTI_TESTS)
   tutti_add_precompiled(tests HEADERS <gmock/gmock.h> <gtest/gtest.h> LINK GTest::gmock)
   tutti_add_precompiled(torch_tests HEADERS <torch/nn/module.h> <torch/types.h> <gmock/gmock.h> <gtest/gtest.h> LINK tutti_torch GTest::gmock)
-  foreach(kind tests torch_tests)
-    target_compile_options(tutti_precompiled_${kind} PRIVATE -O1)  # as its users are: GCC wants the same options
-  endforeach()
 endif()
+set(tutti_O1 $<$<CONFIG:Release>:-O1>)  # other builds have less than -O3 already
+foreach(kind light tests torch_tests)
+  if(TARGET tutti_precompiled_${kind})
+    target_compile_options(tutti_precompiled_${kind} PRIVATE ${tutti_O1})  # as its users are: GCC wants the same options
+  endif()
+endforeach()
 
 # Is libtorch, or a library of ours whose users include it, among these?
 function(tutti_have_torch result)
@@ -36,15 +40,17 @@ function(tutti_have_torch result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# tutti_precompile(engine_test tests tutti::engine): the given kind, plain or tests, with libtorch's headers where a
+# tutti_precompile(engine_tests tests tutti::engine): the given kind, plain, light or tests, with libtorch's headers where a
 # library linked has them.
 function(tutti_precompile target kind)
   tutti_have_torch(with_torch ${ARGN})
   if(kind STREQUAL "tests")
-    target_compile_options(${target} PRIVATE -O1)  # half of -O3's time; what is tested keeps its own
+    target_compile_options(${target} PRIVATE ${tutti_O1})  # half of -O3's time; what is tested keeps its own
     if(with_torch)
       set(kind torch_tests)
     endif()
+  elseif(kind STREQUAL "light")
+    target_compile_options(${target} PRIVATE ${tutti_O1})
   elseif(with_torch)
     set(kind torch)
   endif()

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "published/figures_file.h"
 #include "published/strategies_table.h"
-#include "report/node_list.h"
+#include "record/node_list.h"
 #include "tutti/error.h"
 
 namespace tutti {
