@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kClasses = 5;
+constexpr int kSentiments = 5;
 constexpr int32_t kPadding = 0;
 constexpr int32_t kUnknown = 1;
 constexpr int64_t kLeastUses = 2;
@@ -67,7 +67,7 @@ class Sst5 : public Dataset {
 
   const std::string& name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
-  SampleTraits traits() const override { return {SampleKind::sentences, {length_}, kClasses, vocabulary_, 0}; }
+  SampleTraits traits() const override { return {SampleKind::sentences, {length_}, kSentiments, vocabulary_, 0}; }
   bool varies() const override { return false; }
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const Phrase& sample = samples_[static_cast<size_t>(pick.index)];
@@ -93,8 +93,8 @@ TrainTest open_sst5(const DataOptions& options) {
       options.folder, "sst5",
       "Put train.txt, dev.txt and test.txt of the Stanford Sentiment Treebank (PTB trees) there: `tutti data get sst5` "
       "does, or name their folder with --data-folder or its parent with $TUTTI_DATA.");
-  std::vector<LabelledTree> train = read_trees(folder / "train.txt", kClasses);
-  std::vector<LabelledTree> test = read_trees(folder / "test.txt", kClasses);
+  std::vector<LabelledTree> train = read_trees(folder / "train.txt", kSentiments);
+  std::vector<LabelledTree> test = read_trees(folder / "test.txt", kSentiments);
   lower_case(train);
   lower_case(test);
   const WordNumbers numbers = number_words(train);
