@@ -35,6 +35,7 @@ class TraceBuffer;
 class Wire;
 struct PlanNeeds;
 
+/// A tensor and what messages and checkpoints call it.
 struct NamedTensor {
   std::string name;
   torch::Tensor tensor;
@@ -48,6 +49,7 @@ struct TrainedTensors {
 
 TrainedTensors tensors_of(const torch::nn::Module& module);
 
+/// How an engine trains; the defaults are plain SGD over float32 messages.
 struct EngineOptions {
   OptimizerOptions optimizer;
   PushPull* servers = nullptr;  // for plans that use parameter servers; outlives the engine
@@ -58,6 +60,7 @@ struct EngineOptions {
   Trace* trace = nullptr;  // records what both threads do; outlives the engine
 };
 
+/// What a step spent on communication.
 struct StepTimes {
   double comm_busy_s = 0;     // transfers under way; of the step before, where transfers cross the end of a step
   double comm_exposed_s = 0;  // computation waited for them

@@ -8,6 +8,7 @@
 
 namespace tutti {
 
+/// How a job's ranks find each other.
 struct JobOptions {
   std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where all ranks are on one machine, else mpi
   int device = 0;                  // nccl: the GPU of this rank

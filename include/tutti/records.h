@@ -14,7 +14,7 @@
 #include "tutti/profile.h"
 
 /// What a training run records: one struct for each kind of record, and the writer that sends them to sinks. Their
-/// names in JSON stand in src/record/records.cpp and nowhere else. What is absent in a record keeps its default when it
+/// names in JSON stand in src/record/schemas.cpp and nowhere else. What is absent in a record keeps its default when it
 /// is read, so records of older versions stay readable. JSON has no NaN: a loss that is none is written as null and
 /// read as NaN.
 namespace tutti {

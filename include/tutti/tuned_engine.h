@@ -24,6 +24,7 @@ struct AutoOptions {
   int64_t steps = std::numeric_limits<int64_t>::max();  // no new round after so many
 };
 
+/// How an engine trains, and how it comes to its plan.
 struct TuneOptions : EngineOptions {
   std::string strategy = "buckets";
   StrategyOptions strategy_options;

@@ -155,7 +155,7 @@ TEST_F(Records, OfOlderVersionsAreRead) {
       EXPECT_EQ(config.model, "mnist-cnn");
       EXPECT_EQ(config.batch, 8);
       EXPECT_EQ(config.ranks, 2);
-      EXPECT_EQ(config.fusion_bytes, 134217728);
+      EXPECT_EQ(run.config.at("fusion_bytes"), 134217728);
       EXPECT_EQ(run.nodes.at(0).ranks, (std::vector<int>{0, 1}));
       EXPECT_EQ(run.environment.value().tutti, "0.1.0");
     } else if (reader.is<PlanRecord>()) {

@@ -262,7 +262,7 @@ TEST(PublishedNodes, ComeBackRowByRowWithAverages) {
 std::vector<std::string> records_of(const std::vector<Cell>& cells) {
   std::vector<std::string> records;
   for (const Cell& cell : cells) {
-    nlohmann::json record = to_json(cell);
+    nlohmann::json record = cell;
     record.erase("sweep");
     record.erase("cell");
     records.push_back(record.dump());
