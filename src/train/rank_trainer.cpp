@@ -17,6 +17,7 @@
 #include "record/record_file.h"
 #include "train/node_report.h"
 #include "train/rank_setup.h"
+#include "train/schedule.h"
 #include "train/stop_signal.h"
 #include "tutti/error.h"
 

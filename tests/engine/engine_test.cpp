@@ -6,6 +6,7 @@
 #include <torch/optim/sgd.h>
 
 #include "engine/issue_log.h"
+#include "engine/optimizer.h"
 #include "networks.h"
 #include "support/rank_threads.h"
 #include "support/test_servers.h"

@@ -147,7 +147,9 @@ class Run {
         const Bf16Autocast autocast(one_.is_bf16);
         loss = model_->loss(batches[i]);
       }
-      if (one_.asks_the_host) EXPECT_FALSE(std::isnan(loss.item<float>()));
+      if (one_.asks_the_host) {
+        EXPECT_FALSE(std::isnan(loss.item<float>()));
+      }
       engine_->backward(loss, 1.0 / one_.accumulate, i + 1 == batches.size());
       loss_sum_.add_(loss.detach());
     }
