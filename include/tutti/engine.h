@@ -137,7 +137,7 @@ class Engine {
   /// The step begun last, finished or not, counts as never begun.
   void forget_step(int64_t steps_done);
 
-  void broadcast(torch::Tensor tensor);
+  void broadcast(const torch::Tensor& tensor);
   void watch_forward();
   void wait_for_parameter(std::size_t parameter);
   void open_step();

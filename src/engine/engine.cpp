@@ -58,7 +58,7 @@ Engine::Engine(const TrainedTensors& tensors, Communicator& comm, const EngineOp
 
 Engine::~Engine() = default;
 
-void Engine::broadcast(torch::Tensor tensor) {
+void Engine::broadcast(const torch::Tensor& tensor) {
   if (tensor.numel() == 0) return;
   const torch::NoGradGuard no_grad;
   torch::Tensor host = tensor.detach().to(torch::kCPU).contiguous();

@@ -205,7 +205,8 @@ TEST(OptionTable, KnowsWhatReportsNameWhereItIsUnusual) {
                                    {"fusion_cycle_s", 0.001},
                                    {"ranks_per_node", 1},
                                    {"checkpoint_activations", false},
-                                   {"deterministic", false}}));
+                                   {"deterministic", false},
+                                   {"graph", true}}));
 }
 
 }  // namespace
