@@ -132,7 +132,7 @@ struct Field {
   Field(const char* name, Member Base::*member, Rule rule = Rule::plain)
       : key(name), is_required(rule == Rule::required) {
     static_assert(std::is_base_of_v<Base, T>);
-    read = [member, rule](JsonText& text, const std::string& named, T& to) {
+    read = [=](JsonText& text, const std::string& named, T& to) {
       if constexpr (std::is_same_v<Member, double> || std::is_same_v<Member, std::optional<double>>)
         if (rule == Rule::null_is_nan && text.next() == 'n') to.*member = std::numeric_limits<double>::quiet_NaN();
       read_value(text, named, to.*member);

@@ -17,8 +17,8 @@ struct Attempt {
   std::string error = "";  // why it cannot count, whatever its records say; empty: nothing is known against it
 };
 
-/// The cell record (see docs/reference/file-formats.md) of an attempt whose `tutti train` has written to `run_folder`. It has
-/// failed, with the error, unless the run ended well and has its summary and a time for every step.
+/// The cell record (see docs/reference/file-formats.md) of an attempt whose `tutti train` has written to `run_folder`.
+/// It has failed, with the error, unless the run ended well and has its summary and a time for every step.
 Cell make_cell_record(const SweepCell& cell, const std::string& sweep, int warmup_steps,
                       const std::filesystem::path& run_folder, const Attempt& attempt);
 

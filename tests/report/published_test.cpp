@@ -300,8 +300,7 @@ TEST_P(PublishedStudy, HasTheFiguresOfItsText) {
   std::vector<Cell> figures;
   for (const std::string& name : study.figures)
     for (const Cell& cell : cells_of(name)) figures.push_back(cell);
-  const std::vector<Cell> cells =
-      test::through_records(study.text, read_file(test::published_folder() / study.text));
+  const std::vector<Cell> cells = test::through_records(study.text, read_file(test::published_folder() / study.text));
   EXPECT_EQ(records_of(cells), records_of(figures));
 }
 
