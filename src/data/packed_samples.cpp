@@ -125,6 +125,7 @@ std::optional<PackedSamples> pack_samples(const std::shared_ptr<const Dataset>& 
   for (const torch::Tensor& tensor : example) elements += tensor.numel();
   if (elements * data->size() > most_bytes) return {};  // a byte each, at the least
   std::vector<Packer> packers;
+  packers.reserve(example.size());
   for (const torch::Tensor& tensor : example) packers.emplace_back(tensor, data->size());
 
   std::vector<std::vector<int64_t>> batches;

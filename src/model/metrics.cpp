@@ -14,6 +14,7 @@ torch::Tensor summed_cross_entropy(const torch::Tensor& logits, const torch::Ten
 /// Counts in the order that EvalSums has, brought to where `like` lies.
 EvalSums sums_of(SampleKind kind, const torch::Tensor& like, const std::vector<torch::Tensor>& counts) {
   std::vector<torch::Tensor> numbers;
+  numbers.reserve(counts.size());
   for (const torch::Tensor& one : counts)
     numbers.push_back(one.to(torch::TensorOptions(torch::kDouble).device(like.device())));
   return {kind, torch::stack(numbers)};

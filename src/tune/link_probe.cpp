@@ -15,7 +15,7 @@ namespace tutti {
 namespace {
 
 constexpr TimedRuns kRuns = {0, 7, 7};
-constexpr double kEnough_s = 1.0;
+constexpr double kEnoughSeconds = 1.0;
 
 /// Times `exchange` on messages of growing size.
 LinkCost measure(Communicator& comm, void* memory, int64_t largest_bytes, double enough_s,
@@ -61,7 +61,7 @@ Links measure_links(Communicator& comm, const LinkProbe& probe, Span memory) {
   const auto largest = static_cast<int64_t>(memory.bytes());
   const int kinds = (probe.all_operations ? 3 : 1) + (probe.servers != nullptr ? 1 : 0);
   const auto timed = [&](const std::function<void(Span message)>& exchange) {
-    return measure(comm, memory.data, largest, kEnough_s / kinds, exchange);
+    return measure(comm, memory.data, largest, kEnoughSeconds / kinds, exchange);
   };
   Links links;
   links.all_reduce = timed([&](Span message) { comm.all_reduce_sum(message)->wait(); });
