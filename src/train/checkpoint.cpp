@@ -89,7 +89,7 @@ const NamedArray* find_also_by_old_name(const SafetensorsFile& file, const std::
 fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model, const NamedTensors& optimizer_state,
                          const std::vector<int64_t>& first_updates, const TrainProgress& progress,
                          const nlohmann::json& options, int64_t keep) {
-  const fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
+  fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
   const fs::path temporary = checkpoints_folder / fmt::format("writing-step-{:010}", progress.step);
   std::error_code ignored;
   remove_tree(temporary);

@@ -8,6 +8,7 @@ namespace tutti {
 
 std::vector<NodeRanks> describe_nodes(const std::vector<Node>& nodes) {
   std::vector<NodeRanks> all;
+  all.reserve(nodes.size());
   for (const Node& node : nodes) all.push_back({node.host, node.ranks});
   return all;
 }
