@@ -1,7 +1,5 @@
 #include "cli/train_command.h"
 
-#include <torch/cuda.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -18,6 +16,7 @@
 #include "train/checkpoint.h"
 #include "train/options.h"
 #include "train/stop_signal.h"
+#include "train/torch_facts.h"
 #include "train/trainer.h"
 #include "tutti/error.h"
 
@@ -45,7 +44,8 @@ int default_threads(int share) {
 }
 
 int default_ranks(const TrainOptions& options, int cores) {
-  if (options.device != "cpu" && torch::cuda::is_available()) return static_cast<int>(torch::cuda::device_count());
+  const int gpus = options.device != "cpu" ? gpu_count() : 0;
+  if (gpus > 0) return gpus;
   return std::min(cores, 8);
 }
 
