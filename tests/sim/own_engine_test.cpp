@@ -43,7 +43,9 @@ TEST(OwnEngine, AddsUpWhatABspStepIsMadeOf) {
   const Plan plan = make_bsp_plan(profile, links, 2, {});
   const double expected_s = profile.rest_s + profile.forward_s + profile.backward_s + profile.update_s +
                             links.all_reduce.interpolated(plan.elements * 4);
-  EXPECT_NEAR(simulate_run(plan, profile, cluster_of_run(links, 2)).step_s, expected_s, 1e-9);
+  const SimulatedStep step = simulate_run(plan, profile, cluster_of_run(links, 2));
+  EXPECT_NEAR(step.step_s, expected_s, 1e-9);
+  EXPECT_NEAR(step.busy_s, links.all_reduce.interpolated(plan.elements * 4), 1e-9);
 }
 
 TEST(OwnEngine, TakesEachOperationsOwnCost) {
