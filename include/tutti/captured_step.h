@@ -60,7 +60,11 @@ class CapturedStep {
   const std::string& remark() const { return remark_; }
 
  private:
-  bool record(double learning_rate, const std::function<StepTimes()>& step);
+  void record(double learning_rate, const std::function<StepTimes()>& step);
+  /// Why a step cannot be recorded; "" when nothing is known to be in the way.
+  std::string obstacle() const;
+  /// Tells the device what the update in the recorded step is to use.
+  void prepare_update(double learning_rate);
 
   Engine& engine_;
   bool enabled_;

@@ -76,6 +76,13 @@ class Communicator {
   /// gives such memory. Null: host memory only.
   virtual void* device_stream() const { return nullptr; }
 
+  /// The same ranks with a device_stream() of their own, on which collectives can also be recorded in a CUDA graph. A
+  /// collective, the first time. Null where collectives need the host; owned by this.
+  virtual Communicator* recordable() { return nullptr; }
+  /// Completes when the work queued on this CUDA stream so far has run, collectives among it: waiting notices dead
+  /// peers and time-outs as it does for a collective. Null where device_stream() is.
+  virtual std::unique_ptr<Work> queued_on(void* /*stream*/) { return nullptr; }
+
   /// How many ranks each node has, where collectives are made inside nodes first; empty where all ranks are alike.
   virtual std::vector<int> node_ranks() const { return {}; }
 

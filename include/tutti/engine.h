@@ -25,11 +25,13 @@ class DeviceLink;
 class FlatSpace;
 class ForwardWatch;
 class GradientHooks;
+class HostExecutor;
 class IssueLog;
 class ParameterUpdate;
 class PlanExecutor;
 class PushPull;
 class StepObserver;
+class StreamExecutor;
 class Trace;
 class TraceBuffer;
 class Wire;
@@ -134,8 +136,13 @@ class Engine {
   friend class CapturedStep;
   /// Somebody wants to see the next step's events.
   bool is_next_step_watched() const;
-  /// The step begun last, finished or not, counts as never begun.
-  void forget_step(int64_t steps_done);
+  /// Records a step with `record(step)`, during which nothing of it runs; afterwards it counts as never begun. Where
+  /// the host carries the transfers, what it has to do is left out.
+  void record_step(const std::function<void()>& record);
+  /// A recorded step was queued on the device: does what is left of it for the host.
+  StepTimes repeat_step(double learning_rate);
+  /// From now on transfers are queued on the device's streams, where the communicator can; needed to record them.
+  void queue_transfers();
 
   void broadcast(const torch::Tensor& tensor);
   void watch_forward();
@@ -145,7 +152,10 @@ class Engine {
   bool copies_at_the_end() const;
   void copy_gradients();
   bool crosses_steps() const { return executor_ != nullptr && plan_.barrier == Barrier::next_forward; }
-  void start_executor();
+  void carry_by_host();
+  StepTimes complete_step();
+  /// The step is being recorded, and its transfers are the host's.
+  bool is_recorded_for_host() const { return is_recording_ && host_ != nullptr; }
   void announce_messages();
   PlanNeeds needs() const;
   TraceBuffer* recording() const;
@@ -172,7 +182,11 @@ class Engine {
   int64_t forward_begin_ns_ = 0;            // while recording
   std::unique_ptr<ForwardWatch> gate_;      // makes forward wait for parameters that are still under way; for traces
   std::unique_ptr<PlanExecutor> executor_;  // none with one rank
-  std::unique_ptr<GradientHooks> hooks_;    // last member: calls back into the others
+  HostExecutor* host_ = nullptr;            // executor_, if it is one
+  StreamExecutor* streams_ = nullptr;       // or this
+  bool is_recording_ = false;
+  std::vector<std::size_t> recorded_slots_;  // whose gradients a recorded step makes, in that order
+  std::unique_ptr<GradientHooks> hooks_;     // last member: calls back into the others
 };
 
 }  // namespace tutti

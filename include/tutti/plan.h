@@ -88,6 +88,9 @@ SlotRange slots_of(const Plan& plan, const Transfer& transfer);
 /// Whether the slice's parameters are updated when this transfer is done, rather than all at the optimizer step.
 bool updates_parameters(const Plan& plan, const Transfer& transfer);
 
+/// Whether what travels is updated parameters, rather than gradients.
+bool carries_parameters(const Plan& plan, const Transfer& transfer);
+
 /// A plan without transfers: the slots in the profile's order.
 Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks);
 

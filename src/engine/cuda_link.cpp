@@ -1,5 +1,6 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
@@ -34,8 +35,8 @@ class CudaLink : public DeviceLink {
     if (staging_ != nullptr) cudaHostUnregister(staging_);
   }
 
-  void gradient_queued(std::size_t slot) override { gradient_there_[slot].record(); }
-  void backward_queued() override { backward_done_.record(); }
+  void gradient_queued(std::size_t slot) override { record(gradient_there_[slot]); }
+  void backward_queued() override { record(backward_done_); }
   void wait_for_backward() override { backward_done_.synchronize(); }
   void join() override { delivered_.block(at::cuda::getCurrentCUDAStream(device_.index())); }
 
@@ -72,6 +73,15 @@ class CudaLink : public DeviceLink {
   bool updates_on_host() const override { return false; }
 
  private:
+  /// An event of a graph is known inside of it alone, unless it is recorded for others.
+  static void record(at::cuda::CUDAEvent& event) {
+    const at::cuda::CUDAStream stream = at::cuda::getCurrentCUDAStream();
+    if (c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None)
+      event.record(stream);
+    else  // exists since an eager step
+      check(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), "recording an event");
+  }
+
   float* device(FlatBuffer buffer) const { return buffer == FlatBuffer::gradients ? gradients_ : values_; }
 
   torch::Device device_;

@@ -19,7 +19,8 @@ class DeviceLink {
   virtual ~DeviceLink() = default;
 
   // Called on the threads that compute:
-  /// The work queued so far produces the gradient in `slot`.
+  /// The work queued so far produces the gradient in `slot`. While a step is recorded: whenever it is repeated, up to
+  /// here; the repetition has to be queued before wait_for_gradients() can mean it.
   virtual void gradient_queued(std::size_t slot) = 0;
   /// The work queued so far includes all of backward.
   virtual void backward_queued() = 0;

@@ -18,6 +18,7 @@
 #include "engine/issue_log.h"
 #include "engine/parameter_update.h"
 #include "engine/step_observer.h"
+#include "engine/stream_executor.h"
 #include "engine/wire.h"
 #include "plan/adapt.h"
 #include "tutti/error.h"
@@ -53,7 +54,7 @@ Engine::Engine(const TrainedTensors& tensors, Communicator& comm, const EngineOp
   if (comm.size() == 1) return;
   broadcast(space_->values());
   for (const NamedTensor& buffer : buffers_) broadcast(buffer.tensor);
-  start_executor();
+  carry_by_host();
 }
 
 Engine::~Engine() = default;
@@ -79,10 +80,34 @@ bool Engine::is_next_step_watched() const {
   return observer_ != nullptr || (options_.trace != nullptr && options_.trace->includes(steps_done_));
 }
 
-void Engine::forget_step(int64_t steps_done) {
-  gate_.reset();
-  is_step_open_ = false;
-  steps_done_ = steps_done;
+void Engine::record_step(const std::function<void()>& record) {
+  const int64_t steps_done = steps_done_;
+  const auto forget = [&] {
+    gate_.reset();
+    is_step_open_ = is_recording_ = false;
+    steps_done_ = steps_done;
+    if (streams_ != nullptr) streams_->end_recording();
+  };
+  is_recording_ = true;
+  recorded_slots_.clear();
+  if (streams_ != nullptr) streams_->begin_recording();
+  try {
+    record();
+  } catch (...) {
+    forget();
+    throw;
+  }
+  forget();
+}
+
+StepTimes Engine::repeat_step(double learning_rate) {
+  update_->begin(++steps_done_, learning_rate);
+  if (streams_ != nullptr) streams_->step_repeated(steps_done_);
+  if (host_ == nullptr) return {};
+  waited_s_ += host_->wait_for_step();
+  host_->begin_repeated_step(steps_done_ - 1, recorded_slots_);
+  host_->wait_for_backward();  // transfers start by each gradient's event, until backward counts as done
+  return complete_step();
 }
 
 int64_t Engine::parameter_elements() const {
@@ -91,14 +116,33 @@ int64_t Engine::parameter_elements() const {
   return elements;
 }
 
-void Engine::start_executor() {
-  executor_ = std::make_unique<HostExecutor>(
+void Engine::carry_by_host() {
+  streams_ = nullptr;
+  auto host = std::make_unique<HostExecutor>(
       plan_, comm_, options_.servers, *link_, *wire_, *log_,
       [this](const UpdatePiece& piece, TraceBuffer* recording) { update_->update_piece(plan_, piece, recording); },
       options_.comm_timeout, options_.trace);
+  host_ = host.get();
+  executor_ = std::move(host);
+}
+
+void Engine::queue_transfers() {
+  if (streams_ != nullptr || executor_ == nullptr || comm_.device_stream() == nullptr) return;
+  drain();
+  host_ = nullptr;
+  executor_.reset();
+  auto streams = make_stream_executor(plan_, *comm_.recordable(), *link_, *wire_, [this](const UpdatePiece& piece) {
+    update_->update_piece(plan_, piece, /*recording=*/nullptr);
+  });
+  streams_ = streams.get();
+  executor_ = std::move(streams);
 }
 
 void Engine::begin_step() {
+  if (streams_ != nullptr && is_next_step_watched()) {  // the host's thread knows when transfers begin and end
+    drain();
+    carry_by_host();
+  }
   if (options_.trace != nullptr) options_.trace->begin_step(steps_done_);
   std::fill(written_.begin(), written_.end(), 0);
   // Backward then hands each gradient over instead of adding it to what is there; on_gradient puts it in its place.
@@ -125,17 +169,15 @@ void Engine::watch_forward() {
 
 void Engine::wait_for_parameter(std::size_t parameter) {
   waited_s_ += executor_->wait_for_slot(space_->slot_of(parameter));
-  link_->join();
 }
 
 void Engine::open_step() {
   gate_.reset();
   if (is_step_open_) return;
   is_step_open_ = true;
-  if (!executor_) return;
+  if (!executor_ || is_recorded_for_host()) return;
   // The step before, where it is still under way, keeps the gradients' places until it is through.
   waited_s_ += executor_->wait_for_step();
-  link_->join();
   busy_before_s_ = executor_->busy_s();  // begin_step counts from 0 again
   executor_->begin_step(steps_done_);
 }
@@ -182,15 +224,23 @@ void Engine::on_gradient(std::size_t parameter) {
     traced->add(TraceKind::gradient, trace_now(), static_cast<int>(parameter));
   if (!is_last_micro_batch_) return;
   if (observer_ != nullptr) observer_->gradient_ready(parameter);
-  if (!executor_) return;
+  if (!executor_ || copies_at_the_end()) return;
   const std::size_t slot = space_->slot_of(parameter);
-  link_->gradient_queued(slot);
-  executor_->gradient_ready(slot);
+  if (is_recorded_for_host()) {
+    link_->gradient_queued(slot);
+    recorded_slots_.push_back(slot);
+  } else {
+    executor_->gradient_ready(slot);
+  }
 }
 
 /// Whether gradients come to their places all at once, after backward: on a GPU, where each copy is a kernel, and
 /// nobody waits for one of them.
-bool Engine::copies_at_the_end() const { return executor_ == nullptr && space_->gradients().is_cuda(); }
+bool Engine::copies_at_the_end() const {
+  return space_->gradients().is_cuda() &&
+         std::all_of(plan_.transfers.begin(), plan_.transfers.end(),
+                     [](const Transfer& transfer) { return transfer.starts == StartsWhen::backward_done; });
+}
 
 void Engine::copy_gradients() {
   const torch::NoGradGuard no_grad;
@@ -213,18 +263,24 @@ StepTimes Engine::finish_step(double learning_rate) {
   }
   update_->begin(++steps_done_, learning_rate);
   is_step_open_ = false;
+  if (is_recorded_for_host()) {
+    link_->backward_queued();
+    return {};
+  }
+  return complete_step();
+}
+
+StepTimes Engine::complete_step() {
   StepTimes times;
   if (executor_) {
     times.comm_busy_s = crosses_steps() ? busy_before_s_ : 0;
-    link_->backward_queued();
     executor_->backward_done();
     if (!crosses_steps()) {
       {
         const TraceSpan span(recording(), TraceKind::device_wait);
-        link_->wait_for_backward();
+        executor_->wait_for_backward();
       }
       waited_s_ += executor_->wait_for_step();
-      link_->join();
       times.comm_busy_s = executor_->busy_s();
     }
   }
@@ -255,6 +311,8 @@ PlanNeeds Engine::needs() const {
 void Engine::adopt(const Plan& plan, const Profile& profile) {
   drain();
   executor_.reset();
+  host_ = nullptr;
+  streams_ = nullptr;
   update_->unite(plan_);
   ++plans_adopted_;
   plan_ = plan;
@@ -273,7 +331,7 @@ void Engine::adopt(const Plan& plan, const Profile& profile) {
   if (comm_.size() == 1) return;
   if (plan_.servers > 0) announce_messages();
   if (plan_.sharded_optimizer) update_->shard(plan_);
-  start_executor();
+  carry_by_host();
 }
 
 void Engine::announce_messages() {
@@ -287,7 +345,6 @@ void Engine::drain() {
   gate_.reset();
   if (!executor_) return;
   waited_s_ += executor_->wait_for_step();
-  link_->join();
 }
 
 void Engine::settle() {

@@ -36,6 +36,19 @@ HostExecutor::~HostExecutor() {
 
 void HostExecutor::begin_step(int64_t step) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  reset(step);
+}
+
+void HostExecutor::begin_repeated_step(int64_t step, const std::vector<std::size_t>& slots) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    reset(step);
+    for (const std::size_t slot : slots) cursor_.gradient_ready(slot);
+  }
+  changed_.notify_one();
+}
+
+void HostExecutor::reset(int64_t step) {
   cursor_.begin_step();
   step_ = step;
   busy_s_ = 0;
@@ -51,6 +64,7 @@ void HostExecutor::begin_step(int64_t step) {
 }
 
 void HostExecutor::gradient_ready(std::size_t slot) {
+  link_.gradient_queued(slot);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cursor_.gradient_ready(slot);
@@ -60,6 +74,7 @@ void HostExecutor::gradient_ready(std::size_t slot) {
 }
 
 void HostExecutor::backward_done() {
+  link_.backward_queued();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     cursor_.backward_done();
@@ -97,13 +112,16 @@ double HostExecutor::wait(Condition condition) {
 
 double HostExecutor::wait_for_step() {
   const double waited_s = wait([this] { return step_complete_; });
+  link_.join();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (error_) std::rethrow_exception(error_);
   return waited_s;
 }
 
 double HostExecutor::wait_for_slot(std::size_t slot) {
-  return wait([this, slot] { return step_complete_ || cursor_.is_slot_synchronized(slot); });
+  const double waited_s = wait([this, slot] { return step_complete_ || cursor_.is_slot_synchronized(slot); });
+  link_.join();
+  return waited_s;
 }
 
 void HostExecutor::abort(const char* reason) noexcept {
@@ -222,7 +240,7 @@ std::exception_ptr HostExecutor::guarded(std::size_t index, Function function) c
 void HostExecutor::start(UnderWay& under_way, bool after_backward) {
   const Transfer& transfer = plan_.transfers[under_way.transfer];
   if (recording() != nullptr) under_way.start_ns = trace_now();
-  const bool carries_values = transfer.operation == Operation::all_gather && plan_.sharded_optimizer;
+  const bool carries_values = carries_parameters(plan_, transfer);
   under_way.buffer = carries_values ? FlatBuffer::values : FlatBuffer::gradients;
   link_.wait_for_gradients(slots_of_transfer_[under_way.transfer], after_backward);
   // The gradients that an all_gather collects are where its reduce_scatter left them.
@@ -234,20 +252,8 @@ void HostExecutor::start(UnderWay& under_way, bool after_backward) {
   const Span message = carries_values ? under_way.gradients : wire_.pack(under_way.gradients, transfer.begin);
   under_way.message = message;
   if (recording() != nullptr) under_way.issued_ns = trace_now();
-  switch (transfer.operation) {
-    case Operation::all_reduce:
-      under_way.work = wire_.all_reduce(message, comm_);
-      break;
-    case Operation::reduce_scatter:
-      under_way.work = comm_.reduce_scatter_sum(message, shares(transfer, comm_.size()));
-      break;
-    case Operation::all_gather:
-      under_way.work = comm_.all_gather(message, shares(transfer, comm_.size()));
-      break;
-    case Operation::push_pull:
-      under_way.work = servers_->start(under_way.transfer, message);
-      break;
-  }
+  under_way.work = transfer.operation == Operation::push_pull ? servers_->start(under_way.transfer, message)
+                                                              : wire_.carry(transfer, message, comm_);
 }
 
 void HostExecutor::complete(UnderWay& under_way) {

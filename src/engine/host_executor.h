@@ -41,9 +41,14 @@ class HostExecutor : public PlanExecutor {
   void begin_step(int64_t step) override;
   void gradient_ready(std::size_t slot) override;
   void backward_done() override;
+  void wait_for_backward() override { link_.wait_for_backward(); }
   double wait_for_step() override;
   double wait_for_slot(std::size_t slot) override;
   double busy_s() const override { return busy_s_; }
+
+  /// Like begin_step() and gradient_ready() for these slots, where a repeated graph tells the link about them: see
+  /// DeviceLink::gradient_queued().
+  void begin_repeated_step(int64_t step, const std::vector<std::size_t>& slots);
 
  private:
   /// A transfer that was started.
@@ -56,6 +61,7 @@ class HostExecutor : public PlanExecutor {
   };
 
   void run();
+  void reset(int64_t step);
   void start(UnderWay& transfer, bool after_backward);
   void complete(UnderWay& transfer);
   bool must_complete() const;

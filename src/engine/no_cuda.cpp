@@ -3,6 +3,7 @@
 #include "engine/device_link.h"
 #include "engine/optimizers/cuda.h"
 #include "engine/step_graph.h"
+#include "engine/stream_executor.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -16,6 +17,10 @@ std::unique_ptr<FlatOptimizer> make_cuda_adam(const OptimizerOptions&, const tor
 std::unique_ptr<FlatOptimizer> make_cuda_adamw(const OptimizerOptions&, const torch::Tensor&) { throw Error(kNoCuda); }
 std::unique_ptr<FlatOptimizer> make_cuda_lamb(const OptimizerOptions&, const torch::Tensor&) { throw Error(kNoCuda); }
 std::unique_ptr<StepGraph> record_graph(const std::function<void()>&) { throw Error(kNoCuda); }
+std::unique_ptr<StreamExecutor> make_stream_executor(const Plan&, Communicator&, DeviceLink&, Wire&,
+                                                     std::function<void(const UpdatePiece&)>) {
+  throw Error(kNoCuda);
+}
 std::unique_ptr<DeviceLink> make_cuda_link(const FlatSpace&, Communicator&) { throw Error(kNoCuda); }
 std::unique_ptr<DeviceClock> make_cuda_clock() { throw Error(kNoCuda); }
 

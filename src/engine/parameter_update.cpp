@@ -25,6 +25,17 @@ void ParameterUpdate::begin(int64_t step, double learning_rate) {
   learning_rate_ = learning_rate;
 }
 
+bool ParameterUpdate::can_be_recorded() const {
+  const FlatOptimizer* const optimizer = any_optimizer();
+  return optimizer != nullptr && optimizer->can_be_recorded();
+}
+
+void ParameterUpdate::prepare(int64_t step, double learning_rate) {
+  if (whole_.optimizer) whole_.optimizer->prepare(learning_rate, step);
+  for (const auto& share : shares_)
+    if (share) share->optimizer->prepare(learning_rate, step);
+}
+
 bool ParameterUpdate::has_new_parameters() const {
   return std::any_of(first_update_.begin(), first_update_.end(), [](int64_t step) { return step == 0; });
 }

@@ -28,9 +28,11 @@ class ParameterUpdate {
   /// Updates from now on belong to this step, 1 for the first.
   void begin(int64_t step, double learning_rate);
   /// Whether an update can be recorded on a GPU and repeated.
-  bool can_be_recorded() const { return whole_.optimizer && whole_.optimizer->can_be_recorded(); }
-  /// Tells the device what a recorded update of this step is to use. The optimizer is whole.
-  void prepare(int64_t step, double learning_rate) { whole_.optimizer->prepare(learning_rate, step); }
+  bool can_be_recorded() const;
+  /// Tells the device what a recorded update of this step is to use.
+  void prepare(int64_t step, double learning_rate);
+  /// Of the step that begin() was last told.
+  double learning_rate() const { return learning_rate_; }
   /// Some parameter has never had a gradient. All ranks know that together.
   bool has_new_parameters() const;
   /// A collective while has_new_parameters(): those that got a gradient on any rank (`written`, by parameter) are

@@ -81,7 +81,10 @@ Span Wire::pack(Span gradients, int64_t begin) {
   return message;
 }
 
-std::unique_ptr<Work> Wire::all_reduce(Span message, Communicator& comm) const {
+std::unique_ptr<Work> Wire::carry(const Transfer& transfer, Span message, Communicator& comm) const {
+  if (transfer.operation == Operation::reduce_scatter)
+    return comm.reduce_scatter_sum(message, shares(transfer, comm.size()));
+  if (transfer.operation == Operation::all_gather) return comm.all_gather(message, shares(transfer, comm.size()));
   if (!compressor_) return comm.all_reduce_sum(message);
   const auto ranks = static_cast<std::size_t>(ranks_);
   return comm.all_gather(message, std::vector<std::size_t>(ranks, message.count / ranks));

@@ -29,8 +29,8 @@ class Wire {
 
   /// The message to send for the float32 gradients that begin at element `begin`; they themselves for fp32.
   Span pack(Span gradients, int64_t begin);
-  /// Sums such a message over the ranks.
-  std::unique_ptr<Work> all_reduce(Span message, Communicator& comm) const;
+  /// Starts what a transfer makes of its message; not for push_pull.
+  std::unique_ptr<Work> carry(const Transfer& transfer, Span message, Communicator& comm) const;
   /// Writes the sum to the gradients that begin at element `begin`; does nothing for fp32.
   void unpack(Span message, Span gradients, int64_t begin) const;
 

@@ -75,6 +75,10 @@ bool updates_parameters(const Plan& plan, const Transfer& transfer) {
          (transfer.operation == Operation::reduce_scatter) == plan.sharded_optimizer;
 }
 
+bool carries_parameters(const Plan& plan, const Transfer& transfer) {
+  return plan.sharded_optimizer && transfer.operation == Operation::all_gather;
+}
+
 Plan empty_plan(const Profile& profile, const std::string& strategy, int ranks) {
   Plan plan;
   plan.strategy = strategy;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,7 +65,7 @@ class NcclWork : public Work {
                "copying to the device");
     return stage_->data();
   }
-  void queued() { check_cuda(cudaEventRecord(event_, session_.stream()), "recording an event"); }
+  void queued_on(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "recording an event"); }
 
   void wait() override {
     if (is_done_) return;
@@ -85,12 +87,29 @@ class NcclWork : public Work {
 
 class NcclCommunicator : public Communicator {
  public:
-  explicit NcclCommunicator(const NcclOptions& options) : rank_(options.rank), size_(options.size), session_(options) {}
+  NcclCommunicator(int rank, int size, std::unique_ptr<NcclSession> session)
+      : rank_(rank), size_(size), session_owner_(std::move(session)), session_(*session_owner_) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const char* name() const override { return "nccl"; }
   void* device_stream() const override { return session_.stream(); }
+
+  Communicator* recordable() override {
+    if (!recordable_) {
+      auto made = std::make_unique<NcclCommunicator>(rank_, size_, NcclSession::for_graphs(session_));
+      const std::lock_guard<std::mutex> lock(mutex_);
+      recordable_ = std::move(made);
+    }
+    return recordable_.get();
+  }
+
+  std::unique_ptr<Work> queued_on(void* stream) override {
+    const OnDevice on_device(session_.device());
+    auto work = std::make_unique<NcclWork>(session_, "work queued on the GPU");
+    work->queued_on(static_cast<cudaStream_t>(stream));
+    return work;
+  }
 
   std::unique_ptr<Work> all_reduce_sum(Span inout) override {
     return run("all_reduce", inout, [&](void* data, ncclComm_t comm) {
@@ -158,7 +177,11 @@ class NcclCommunicator : public Communicator {
     return memory_.back()->data();
   }
 
-  void abort(const std::string& reason) noexcept override { session_.abort(reason); }
+  void abort(const std::string& reason) noexcept override {
+    session_.abort(reason);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (recordable_) recordable_->abort(reason);
+  }
 
  private:
   /// Queues `call(memory on the device, communicator)`.
@@ -168,7 +191,7 @@ class NcclCommunicator : public Communicator {
     auto work = std::make_unique<NcclWork>(session_, what);
     ncclComm_t const comm = session_.comm(what);
     if (span.count > 0) session_.check(call(work->place(span), comm), what);
-    work->queued();
+    work->queued_on(session_.stream());
     return work;
   }
 
@@ -197,14 +220,17 @@ class NcclCommunicator : public Communicator {
 
   const int rank_, size_;
   int64_t came_ = 0;
-  NcclSession session_;
+  const std::unique_ptr<NcclSession> session_owner_;
+  NcclSession& session_;  // the same
   std::vector<std::unique_ptr<DeviceMemory>> memory_;
+  std::mutex mutex_;
+  std::unique_ptr<NcclCommunicator> recordable_;  // guarded by mutex_ against abort(); ends before memory is freed
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_communicator(const NcclOptions& options) {
-  return std::make_unique<NcclCommunicator>(options);
+  return std::make_unique<NcclCommunicator>(options.rank, options.size, std::make_unique<NcclSession>(options));
 }
 
 std::string nccl_version() {

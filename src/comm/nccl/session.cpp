@@ -38,21 +38,43 @@ OnDevice::OnDevice(int device) {
 
 OnDevice::~OnDevice() { cudaSetDevice(before_); }
 
-NcclSession::NcclSession(const NcclOptions& options)
-    : rank_(options.rank), size_(options.size), device_(options.device), timeout_(options.timeout) {
+NcclSession::NcclSession(int rank, int size, int device, std::chrono::milliseconds timeout, bool for_graphs)
+    : rank_(rank), size_(size), device_(device), timeout_(timeout), for_graphs_(for_graphs) {
   const OnDevice on_device(device_);
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for stream priorities");
+  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "making a stream");
+}
+
+NcclSession::NcclSession(const NcclOptions& options)
+    : NcclSession(options.rank, options.size, options.device, options.timeout, false) {
+  const OnDevice on_device(device_);
   const ncclUniqueId id = agree_on_id(options);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // or a rank that never comes would hold the others for ever
-  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "making a stream");
   check(ncclCommInitRankConfig(&comm_, size_, id, rank_, &config), "joining the ranks");
+}
+
+std::unique_ptr<NcclSession> NcclSession::for_graphs(NcclSession& parent) {
+  std::unique_ptr<NcclSession> session(
+      new NcclSession(parent.rank_, parent.size_, parent.device_, parent.timeout_, true));
+  const OnDevice on_device(parent.device_);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  constexpr const char* kWhat = "joining the ranks for recorded steps";
+  // The call and its waiting are the parent's.
+  parent.check(ncclCommSplit(parent.comm(kWhat), 0, parent.rank_, &session->comm_, &config), kWhat);
+  return session;
 }
 
 NcclSession::~NcclSession() {
   const OnDevice on_device(device_);
-  if (!is_freed_) {
+  if (comm_ == nullptr) {
+    is_freed_ = true;  // the ranks have not come together
+  } else if (for_graphs_) {
+    free();  // its calls have long returned, and blocking ones could wait for a dead peer
+    freeing_.join();
+  } else if (!is_freed_) {
     // Finalizing waits for peers; after a failure there may be none.
     ncclResult_t state = aborted_ ? ncclSystemError : ncclCommFinalize(comm_);
     const auto since = Clock::now();
@@ -68,6 +90,19 @@ NcclSession::~NcclSession() {
   cudaStreamDestroy(stream_);
 }
 
+void NcclSession::free() {
+  if (std::exchange(is_freed_, true)) return;
+  if (!for_graphs_) {
+    ncclCommAbort(comm_);
+    return;
+  }
+  // NCCL stops the device's work at once, and then waits until graphs that hold its calls are destroyed.
+  freeing_ = std::thread([this] {
+    cudaSetDevice(device_);
+    ncclCommAbort(comm_);
+  });
+}
+
 void NcclSession::fail(ncclResult_t result, const char* what) {
   give_up_if_aborted(what);
   const std::string reason =
@@ -78,13 +113,13 @@ void NcclSession::fail(ncclResult_t result, const char* what) {
       "nccl rank {}/{} on GPU {}: {}: {}.\nNCCL_DEBUG=INFO shows what NCCL sees; compare the last lines of all ranks",
       rank_, size_, device_, what, reason);
   abort(text);
-  if (!std::exchange(is_freed_, true)) ncclCommAbort(comm_);
+  free();
   throw CommFailed(text);
 }
 
 void NcclSession::give_up_if_aborted(const char* what) {
   if (!aborted_) return;
-  if (!std::exchange(is_freed_, true)) ncclCommAbort(comm_);
+  free();
   const std::lock_guard<std::mutex> lock(mutex_);
   throw CommFailed("nccl rank {}/{}: {} was given up: {}", rank_, size_, what, reason_);
 }

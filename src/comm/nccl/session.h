@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "comm/nccl/nccl.h"
 
@@ -31,6 +32,9 @@ class OnDevice {
 class NcclSession {
  public:
   explicit NcclSession(const NcclOptions& options);
+  /// The ranks of `parent` once more, for calls that are recorded in a graph: NCCL records only calls that are through
+  /// when they return.
+  static std::unique_ptr<NcclSession> for_graphs(NcclSession& parent);
   ~NcclSession();
   NcclSession(const NcclSession&) = delete;
   NcclSession& operator=(const NcclSession&) = delete;
@@ -51,15 +55,20 @@ class NcclSession {
   void abort(const std::string& reason) noexcept;
 
  private:
+  NcclSession(int rank, int size, int device, std::chrono::milliseconds timeout, bool for_graphs);
+  /// Ends what NCCL does on the device and frees its communicator.
+  void free();
   [[noreturn]] void fail(ncclResult_t result, const char* what);
   void give_up_if_aborted(const char* what);
   bool is_late(std::chrono::steady_clock::time_point since) const;
 
   const int rank_, size_, device_;
   const std::chrono::milliseconds timeout_;
+  const bool for_graphs_;
   cudaStream_t stream_ = nullptr;
   ncclComm_t comm_ = nullptr;
   bool is_freed_ = false;
+  std::thread freeing_;  // of a communicator that graphs refer to: it takes until they are gone
   std::mutex mutex_;
   std::string reason_;  // guarded by mutex_
   std::atomic<bool> aborted_{false};
