@@ -52,6 +52,16 @@ TEST(MessageCost, OfAHierarchyPassesEachLevelOnce) {
   EXPECT_NEAR(seconds(Operation::all_reduce, 8'000'000, cluster, 8), 2 * inside_s + between_s, 1e-12);
 }
 
+TEST(MessageCost, OfMovingInsideANodeRisesBesideComputation) {
+  Cluster cluster = some_cluster(4, 2);
+  cluster.collective = Collective::hierarchical;
+  cluster.software.transfer_slowdown = 0.25;
+  const auto stages = stages_of(message(Operation::all_reduce, 8'000'000), Plan{}, cluster, lay_out(cluster, 8));
+  // Half of the bytes move, 25 % slower; the start-up takes as long as ever.
+  EXPECT_NEAR(stages.front().beside_s, 5e-6 + 1.25 * 0.5 * 8e6 / 10e9, 1e-12);
+  EXPECT_NEAR(stages.front().seconds, 5e-6 + 0.5 * 8e6 / 10e9, 1e-12);
+}
+
 TEST(MessageCost, TakesATreeForShortMessagesAmongManyAndNotForLongOnes) {
   Cluster cluster = some_cluster(64, 1), ring = cluster;
   cluster.collective = Collective::automatic;

@@ -1,5 +1,6 @@
 #include "sim/planner.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,6 +60,37 @@ TEST(Planner, AsksForMoreServersWhereMoreNodesPush) {
   EXPECT_LE(servers_needed(resnet(16), cluster, 2), servers_needed(resnet(16), cluster, 16));
 }
 
+TEST(Planner, AsksForTheFewestServersThatAreWithinTwoPercentOfTwoANode) {
+  Cluster cluster = some_cluster(8, 1);
+  cluster.network.bytes_per_s = 0.2e9;
+  const auto step_s = [&](int servers) {
+    StrategyOptions options;
+    options.servers = servers;
+    options.credit_bytes = 64 * options.partition_bytes;
+    return plan_strategy(resnet(16), cluster, 8, "wfbp-ps", options).step.step_s;
+  };
+  const int needed = servers_needed(resnet(16), cluster, 8);
+  ASSERT_GT(needed, 1);
+  EXPECT_LE(needed, 16);
+  EXPECT_LE(step_s(needed), step_s(16) * 1.02);
+  EXPECT_GT(step_s(needed / 2), step_s(16) * 1.02);
+}
+
+TEST(Planner, SaysHowMuchOfAStepIsExposedAndHowLongTheBusiestPartIsUsed) {
+  Cluster cluster = some_cluster(4, 1);
+  cluster.network.bytes_per_s = 0.01e9;
+  const PlannedStrategy planned = plan_strategy(resnet(64), cluster, 4, "bsp", {});
+  // All in one ring: 1.5 times 25.6 million gradients of four bytes at 10 MB/s, after backward.
+  const double ring_s = 1.5 * static_cast<double>(planned.plan.elements) * 4 / 0.01e9;
+  EXPECT_NE(
+      reasons(planned, cluster, 4)
+          .find(fmt::format("{:.0f} % of the step is exposed communication. The busiest part of the way is the ring "
+                            "of all ranks: {:.1f} ms of a step of {:.1f} ms.",
+                            ring_s / planned.step.step_s * 100, ring_s * 1e3, planned.step.step_s * 1e3)),
+      std::string::npos)
+      << reasons(planned, cluster, 4);
+}
+
 TEST(Planner, SaysWhatBoundsAStep) {
   Cluster slow = some_cluster(4, 1), fast = some_cluster(4, 1);
   slow.network.bytes_per_s = 0.01e9;
@@ -102,6 +134,16 @@ TEST(Planner, TakesAMeasuredProfileInsteadOfAComputedOne) {
   const Cluster cluster = some_cluster(2, 1);
   const double alone_s = workload.measured.forward_s + workload.measured.backward_s;
   EXPECT_NEAR(single_rate(workload, cluster), 10 / alone_s, 1e-6);
+}
+
+TEST(Planner, CountsMicroBatchesAsThatManyPassesOfForwardAndBackward) {
+  Workload workload;
+  workload.batch = 10;
+  workload.measured = compute_profile(model_shape("resnet18"), Device{"device", 1e12, 100e9}, 10);
+  const Cluster cluster = some_cluster(2, 1);
+  const double once = single_rate(workload, cluster);
+  workload.accumulate = 3;
+  EXPECT_NEAR(single_rate(workload, cluster), once, once * 1e-9);
 }
 
 TEST(Planner, RefusesMoreRanksThanTheClusterHas) {
