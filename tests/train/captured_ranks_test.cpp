@@ -141,6 +141,7 @@ class CapturedRanks : public testing::Test {
   void SetUp() override {
     // Not asked of CUDA itself, which does not survive the fork of the ranks.
     if (::access("/dev/nvidia0", F_OK) != 0) GTEST_SKIP() << "no GPU on this machine";
+    ::setenv("TUTTI_RECORD_RANKS", "1", 1);
   }
   static void run(const std::function<std::unique_ptr<Communicator>(int rank, int size)>& join,
                   const std::function<void(Communicator& comm)>& body) {
