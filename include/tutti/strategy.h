@@ -69,6 +69,8 @@ struct Strategy {
 constexpr const char* kAutoStrategy = "auto";
 
 const std::vector<Strategy>& strategies();
+/// One more, for this process. Throws UsageError where the name is taken.
+void add_strategy(const Strategy& strategy);
 std::vector<std::string> strategy_names();
 /// Null for an unknown name.
 const Strategy* known_strategy(const std::string& name);

@@ -27,6 +27,7 @@
 #include "cli/train_command.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
+#include "train/plugin.h"
 #include "train/torch_facts.h"
 #include "tutti/communicator.h"
 #include "tutti/error.h"
@@ -85,6 +86,8 @@ int run(int argc, char** argv) {
       CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
   program.footer(
       "Start with ./tutti train, then ./tutti train --help. The script ./tutti also knows test, lint and clean.");
+  // Before options are described: it may bring names that they can have.
+  for (const std::string& file : plugins_of(std::vector<std::string>(argv + 1, argv + argc))) load_plugin(file);
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
   commands["bench"] = add_bench_command(program);

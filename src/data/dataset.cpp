@@ -3,7 +3,6 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/names.h"
 #include "data/sources.h"
@@ -21,35 +20,32 @@ enum Takes : unsigned {
   kPhrases = 16,
 };
 
-struct Source {
-  const char* name;
-  TrainTest (*open)(const DataOptions&);
-  unsigned takes;
-};
-
-constexpr std::array<Source, 14> kSources{{
-    {"digits", open_digits, kSizes},
-    {"mnist", open_mnist, kAugment},
-    {"bigmnist", open_bigmnist, kSizes},
-    {"sst5", open_sst5, kTokens | kPhrases},
-    {"nuclei", open_nuclei, kAugment},
-    {"folder-segmentation", open_folder_segmentation, kAugment},
-    {"gutenberg", open_gutenberg, kTokens | kVocabulary},
-    {"text", open_text, kTokens | kVocabulary},
-    {"synthetic", open_synthetic, kSizes},
-    {"synthetic-imagenet", open_synthetic, kSizes},
-    {"synthetic-mnist", open_synthetic, kSizes},
-    {"synthetic-segmentation", open_synthetic, kSizes},
-    {"synthetic-sst5", open_synthetic, kSizes},
-    {"synthetic-text", open_synthetic, kSizes},
-}};
+std::vector<DataSource>& sources() {
+  static std::vector<DataSource> table{
+      {"digits", open_digits, kSizes},
+      {"mnist", open_mnist, kAugment},
+      {"bigmnist", open_bigmnist, kSizes},
+      {"sst5", open_sst5, kTokens | kPhrases},
+      {"nuclei", open_nuclei, kAugment},
+      {"folder-segmentation", open_folder_segmentation, kAugment},
+      {"gutenberg", open_gutenberg, kTokens | kVocabulary},
+      {"text", open_text, kTokens | kVocabulary},
+      {"synthetic", open_synthetic, kSizes},
+      {"synthetic-imagenet", open_synthetic, kSizes},
+      {"synthetic-mnist", open_synthetic, kSizes},
+      {"synthetic-segmentation", open_synthetic, kSizes},
+      {"synthetic-sst5", open_synthetic, kSizes},
+      {"synthetic-text", open_synthetic, kSizes},
+  };
+  return table;
+}
 
 /// An option that does nothing was meant to do something.
-void check_taken(const Source& source, unsigned option, bool is_given, const char* text) {
+void check_taken(const DataSource& source, unsigned option, bool is_given, const char* text) {
   if (!is_given || (source.takes & option) != 0) return;
   std::string names;
-  for (const Source& other : kSources) {
-    if ((other.takes & option) != 0) names += (names.empty() ? "" : ", ") + std::string(other.name);
+  for (const DataSource& other : sources()) {
+    if ((other.takes & option) != 0) names += (names.empty() ? "" : ", ") + other.name;
   }
   throw UsageError("{} has no meaning for --data {}: it is for {}", text, source.name, names);
 }
@@ -88,10 +84,17 @@ Batch Dataset::make_batch(int64_t count, bool pinned) const {
   return batch;
 }
 
+void add_data_source(const DataSource& source) {
+  const auto is_taken = [&](const DataSource& other) { return other.name == source.name; };
+  if (std::any_of(sources().begin(), sources().end(), is_taken))
+    throw UsageError("there is a data set '{}' already: give yours another name", source.name);
+  sources().push_back(source);
+}
+
 std::vector<std::string> data_names() {
   std::vector<std::string> names;
-  names.reserve(kSources.size());
-  for (const Source& source : kSources) names.emplace_back(source.name);
+  names.reserve(sources().size());
+  for (const DataSource& source : sources()) names.push_back(source.name);
   return names;
 }
 
@@ -103,9 +106,9 @@ TrainTest open_data(const DataOptions& options) {
   if (options.tokens < 0 || options.tokens > kMostTokens) {
     throw UsageError("--tokens is {}: it must be from 1 to {}, or 0 for the default", options.tokens, kMostTokens);
   }
-  const auto source = std::find_if(kSources.begin(), kSources.end(),
-                                   [&options](const Source& known) { return options.name == known.name; });
-  if (source == kSources.end()) throw UsageError(unknown_name("data set", options.name, data_names()));
+  const auto source = std::find_if(sources().begin(), sources().end(),
+                                   [&options](const DataSource& known) { return options.name == known.name; });
+  if (source == sources().end()) throw UsageError(unknown_name("data set", options.name, data_names()));
   check_taken(*source, kSizes, options.train_size != 0, "--train-size");
   check_taken(*source, kSizes, options.test_size != 0, "--test-size");
   check_taken(*source, kAugment, options.augment.value_or(false), "--augment");

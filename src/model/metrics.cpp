@@ -1,4 +1,4 @@
-#include "model/metrics.h"
+#include "tutti/metrics.h"
 
 #include "tutti/error.h"
 

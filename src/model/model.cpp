@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/names.h"
 #include "model/zoo.h"
 #include "tutti/error.h"
@@ -9,21 +11,13 @@
 namespace tutti {
 namespace {
 
-struct Entry {
-  std::string name;
-  SampleTraits natural;
-  std::shared_ptr<Model> (*make)(const ModelOptions&);
-  bool has_size = false;  // takes width and depth
-  bool can_checkpoint = false;
-};
-
-const std::vector<Entry>& zoo() {
+std::vector<ModelSource>& zoo() {
   static const SampleTraits mnist{SampleKind::images, {1, 28, 28}, 10};
   static const SampleTraits imagenet{SampleKind::images, {3, 224, 224}, 1000};
   static const SampleTraits nuclei{SampleKind::segmentation, {3, 256, 256}};
   static const SampleTraits sentiment{SampleKind::sentences, {256}, 5, 20000};
   static const SampleTraits books{SampleKind::masked_text, {64}, 0, 30522, 10};
-  static const std::vector<Entry> entries{
+  static std::vector<ModelSource> entries{
       {"mnist-cnn", mnist, make_mnist_cnn},
       {"resnet18", imagenet, make_resnet18},
       {"resnet50", imagenet, make_resnet50},
@@ -36,8 +30,8 @@ const std::vector<Entry>& zoo() {
   return entries;
 }
 
-const Entry& find_entry(const std::string& name) {
-  for (const Entry& entry : zoo())
+const ModelSource& find_entry(const std::string& name) {
+  for (const ModelSource& entry : zoo())
     if (entry.name == name) return entry;
   throw UsageError(unknown_name("model", name, model_names()));
 }
@@ -58,16 +52,23 @@ const char* kind_name(SampleKind kind) {
 
 std::vector<std::string> models_for(SampleKind kind) {
   std::vector<std::string> names;
-  for (const Entry& entry : zoo())
+  for (const ModelSource& entry : zoo())
     if (entry.natural.kind == kind) names.push_back(entry.name);
   return names;
 }
 
 }  // namespace
 
+void add_model_source(const ModelSource& source) {
+  const auto is_taken = [&](const ModelSource& other) { return other.name == source.name; };
+  if (std::any_of(zoo().begin(), zoo().end(), is_taken))
+    throw UsageError("there is a model '{}' already: give yours another name", source.name);
+  zoo().push_back(source);
+}
+
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : zoo()) names.push_back(entry.name);
+  for (const ModelSource& entry : zoo()) names.push_back(entry.name);
   return names;
 }
 
@@ -84,7 +85,7 @@ SampleTraits natural_data(const std::string& model) { return find_entry(model).n
 std::shared_ptr<Model> make_model(const std::string& name) { return make_model(name, ModelOptions()); }
 
 std::shared_ptr<Model> make_model(const std::string& name, const ModelOptions& given) {
-  const Entry& entry = find_entry(name);
+  const ModelSource& entry = find_entry(name);
   ModelOptions options = given;
   if (options.data.shape.empty()) options.data = entry.natural;
   if (options.data.kind != entry.natural.kind)

@@ -132,6 +132,12 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.add("recipe", &v.recipe,
            "options from a file, or from recipes/NAME.yaml; further options override it; list: which there are")
       .not_in_recipes();
+  rows.add("plugin", &v.plugin,
+           "a shared library with models, data sets or strategies of your own; several between colons; also "
+           "$TUTTI_PLUGIN")
+      .not_recorded()
+      .not_in_recipes()
+      .set_by_sweeps();
   rows.add("model", &v.model, "the network to train; `tutti models` lists them").one_of("model", names.models);
   rows.add("width", &v.model_options.width,
            "unet: channels of the first level; transformer, bert: features of a token; unset: the model's own")

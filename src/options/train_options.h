@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "options/data_options.h"
-#include "options/model_options.h"
 #include "options/schedule_options.h"
+#include "tutti/data_options.h"
+#include "tutti/model_options.h"
 #include "tutti/optimizer.h"
 #include "tutti/strategy.h"
 
@@ -15,6 +15,7 @@ namespace tutti {
 /// it may be, is in the table of option_table.cpp.
 struct TrainOptions {
   std::string recipe = "";  // where some of the following came from
+  std::string plugin = "";  // was loaded before these options were read
   std::string model = "mnist-cnn";
   ModelOptions model_options;     // its data is what `data` says
   std::string weights_file = "";  // to start from, .safetensors; empty: random ones

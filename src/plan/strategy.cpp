@@ -33,13 +33,21 @@ namespace {
 
 constexpr double kBytesPerMiB = 1 << 20;
 
+std::vector<Strategy>& table() {
+#define TUTTI_MAKE(name) name##_strategy(),
+  static std::vector<Strategy> strategies = {TUTTI_FOR_EACH_STRATEGY(TUTTI_MAKE)};
+#undef TUTTI_MAKE
+  return strategies;
+}
+
 }  // namespace
 
-const std::vector<Strategy>& strategies() {
-#define TUTTI_MAKE(name) name##_strategy(),
-  static const std::vector<Strategy> table = {TUTTI_FOR_EACH_STRATEGY(TUTTI_MAKE)};
-#undef TUTTI_MAKE
-  return table;
+const std::vector<Strategy>& strategies() { return table(); }
+
+void add_strategy(const Strategy& strategy) {
+  if (known_strategy(strategy.name) != nullptr || strategy.name == kAutoStrategy)
+    throw UsageError("there is a strategy '{}' already: give yours another name", strategy.name);
+  table().push_back(strategy);
 }
 
 const std::vector<StrategyOption>& strategy_options() {

@@ -10,6 +10,8 @@ cmake --install "$1" --component library --prefix "$work/tutti" > "$work/log" ||
 cp -r "$2" "$work/examples"
 cmake -G Ninja -S "$work/examples/own_model" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/tutti" > "$work/log" 2>&1 &&
   cmake --build "$work/build" >> "$work/log" 2>&1 || { cat "$work/log" && exit 1; }
+# A plug-in has a project of its own, too; that it configures is enough here, plugin_test loads one.
+cmake -G Ninja -S "$work/examples/plugin" -B "$work/plugin" -DCMAKE_PREFIX_PATH="$work/tutti" > "$work/log" 2>&1 || { cat "$work/log" && exit 1; }
 
 # As torchrun starts them.
 ranks() {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "options/samples.h"
+#include "tutti/samples.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "options/samples.h"
+#include "tutti/samples.h"
 
 namespace tutti {
 

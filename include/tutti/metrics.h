@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "tutti/samples.h"
 
 namespace tutti {
 
