@@ -106,9 +106,11 @@ int run(TrainOptions& options) {
   LaunchOptions launch;
   launch.threads = options.threads;
   launch.quiet_code = kExitSaved;
+  launch.stop_limit = std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 1000));
   std::vector<std::string> own = own_command_line();
   if (by_mpirun) {
     launch.is_launcher = true;
+    launch.launched = ranks + servers;
     launch.command = mpirun_command(options.hosts, ranks + servers);
   } else {
     launch.ranks = ranks + servers;

@@ -7,7 +7,7 @@
 namespace tutti {
 
 HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire,
-                           IssueLog& log, Update update, std::chrono::milliseconds timeout, Trace* trace)
+                           IssueLog& log, Update update, Trace* trace)
     : plan_(plan),
       comm_(comm),
       servers_(servers),
@@ -15,7 +15,6 @@ HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* serve
       wire_(wire),
       log_(log),
       update_(std::move(update)),
-      timeout_(timeout),
       trace_(trace),
       cursor_(plan),
       // A GPU only queues them: the fewer, the better.
@@ -97,14 +96,8 @@ double HostExecutor::wait(Condition condition) {
     }
     const TraceSpan span(traced, TraceKind::comm_wait);
     const auto start = Clock::now();
-    if (!progressed_.wait_for(lock, timeout_, [&] { return is_over() || can_help(); })) {
-      const std::string where = context(current_ >= 0 ? static_cast<std::size_t>(current_) : 0);
-      abort("no progress");
-      error_ = std::make_exception_ptr(
-          CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the "
-                     "last line of each rank, or raise --comm-timeout.",
-                     where, std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()));
-    }
+    // The transport knows whether it gets any further, and gives up if not.
+    progressed_.wait(lock, [&] { return is_over() || can_help(); });
     waited_s += seconds_since(start);
   }
   return waited_s;

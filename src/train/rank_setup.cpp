@@ -28,9 +28,8 @@ bool needs_servers(const TrainOptions& options, int ranks) {
   return find_strategy(options.strategy).uses_servers;
 }
 
-/// The transport's own time-out, which may know who is missing, comes a little before the engine's.
 std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
-  return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 900));
+  return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 1000));
 }
 
 /// The GPU that this rank has for itself.
