@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "status/status_board.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -19,7 +20,12 @@ HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* serve
       cursor_(plan),
       // A GPU only queues them: the fewer, the better.
       pending_(plan, link.updates_on_host() ? PendingUpdates::kPiece : plan.elements) {
-  for (const Transfer& transfer : plan.transfers) slots_of_transfer_.push_back(slots_of(plan, transfer));
+  std::vector<std::string> names;
+  for (const Transfer& transfer : plan.transfers) {
+    slots_of_transfer_.push_back(slots_of(plan, transfer));
+    names.push_back(fmt::format("transfer {} '{}'", names.size(), transfer.name));
+  }
+  StatusBoard::get().name_transfers(std::move(names));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -159,6 +165,7 @@ void HostExecutor::run() {
     UnderWay& transfer = starts ? under_way_.back() : under_way_.front();
     const std::size_t index = transfer.transfer;
     current_ = static_cast<std::ptrdiff_t>(index);
+    StatusBoard::get().transfer(current_);
     const bool after_backward = cursor_.is_backward_done();
     lock.unlock();
     const std::exception_ptr error = guarded(index, [&] {
@@ -169,6 +176,7 @@ void HostExecutor::run() {
     });
     lock.lock();
     current_ = -1;
+    StatusBoard::get().transfer(-1);
     if (error) {
       if (!error_) error_ = error;
       under_way_.clear();

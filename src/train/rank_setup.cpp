@@ -10,6 +10,7 @@
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
+#include "status/status_board.h"
 #include "train/torchrun_store.h"
 #include "tutti/error.h"
 
@@ -91,6 +92,7 @@ bool serve_if_server(const TrainOptions& options, LaunchEnv& env) {
   if (env.nodes == 1) env.local_size -= env.size - ranks;
   env.size = ranks;
   if (env.rank < ranks) return false;
+  StatusBoard::get().be_server(ranks);
   run_server(server_options(options, env), env.rank - ranks);
   return true;
 }

@@ -15,6 +15,7 @@
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
 #include "record/record_file.h"
+#include "status/status_board.h"
 #include "train/node_report.h"
 #include "train/rank_setup.h"
 #include "train/schedule.h"
@@ -143,7 +144,10 @@ void RankTrainer::set_up() {
 }
 
 bool RankTrainer::run() {
+  StatusBoard& status = StatusBoard::get();
+  status.enter(RunPhase::set_up);
   all_ranks_or_none(comm_, [this] { set_up(); });
+  status.set_run(broadcast_text(comm_, is_first_ ? fs::absolute(run_folder_).string() : ""));
   c10::OptionalDeviceGuard device_guard;
   if (device_.is_cuda()) device_guard.reset_device(device_);
   TuneOptions engine_options = tutti::engine_options(options_);
@@ -181,9 +185,12 @@ bool RankTrainer::run() {
     resumed_.reset();
   }
 
+  status.enter(RunPhase::profile);
+  status.step_done(progress_.step, total_steps_, 0);
   try {
     while (progress_.step < total_steps_ && !is_stopped_) train_epoch();
     if (is_stopped_) return false;
+    status.enter(RunPhase::finishing);
     finish();
     return true;
   } catch (const CommFailed& failure) {
@@ -257,6 +264,7 @@ void RankTrainer::train_epoch() {
     step_s_.push_back(seconds_since(step_start));
     step_start = Clock::now();
     if (is_steady_) steady_samples_ += global_size;
+    StatusBoard::get().step_done(progress_.step, total_steps_, global_size);
     follow_plan();
     if (!is_steady_ && progress_.step - first_step_ >= warm_up_steps_ && decisions_ > 0 && is_step_settled()) {
       if (device_.is_cuda()) torch::cuda::synchronize();
@@ -396,6 +404,7 @@ void RankTrainer::save_if_due() {
   }
   if (!due) return;
   const TraceSpan span(recording(), TraceKind::checkpoint);
+  const PhaseSpan phase(RunPhase::checkpoint);
   engine_->settle();
   checkpoint_time_ = Clock::now();
   const auto optimizer_state = engine_->engine().optimizer_state();  // all ranks have a part in it
@@ -409,6 +418,7 @@ void RankTrainer::save_if_due() {
   const fs::path folder =
       save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state, engine_->engine().first_updates(),
                       progress, config_, options_.keep_checkpoints);
+  StatusBoard::get().saved_checkpoint(progress.step);
   records_.add(CheckpointRecord{progress.step, folder.string(), seconds_since(checkpoint_time_)});
   if (is_stopped_)
     console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
@@ -417,6 +427,7 @@ void RankTrainer::save_if_due() {
 
 void RankTrainer::test() {
   const TraceSpan span(recording(), TraceKind::evaluation);
+  const PhaseSpan phase(RunPhase::evaluation);
   engine_->settle();
   const auto start = Clock::now();
   const NoKernelSearch guard(true);

@@ -9,6 +9,7 @@
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
+#include "status/status_board.h"
 #include "train/node_report.h"
 #include "train/rank_trainer.h"
 #include "train/run_report.h"
@@ -48,6 +49,7 @@ void RankTrainer::follow_plan() {
   if (engine_->decisions() == decisions_) return;
   if (trace_ && decisions_ == 0) trace_->start_at(progress_.step + kStepsBeforeTrace);
   decisions_ = engine_->decisions();
+  StatusBoard::get().enter(RunPhase::training);
   is_searched_ = search != nullptr;
   record_plan();
 }
