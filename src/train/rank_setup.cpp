@@ -5,6 +5,8 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "comm/connect.h"
@@ -102,6 +104,15 @@ torch::Device choose_device(const std::string& wanted, int local_rank) {
   if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
   if (!available) throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
+}
+
+std::chrono::milliseconds pretended_slowness(int rank) {
+  const char* const text = std::getenv("TUTTI_SLOW_RANK");
+  if (text == nullptr) return std::chrono::milliseconds(0);
+  int slow = 0, milliseconds = 0, end = 0;
+  if (std::sscanf(text, "%d:%d%n", &slow, &milliseconds, &end) != 2 || text[end] != 0 || milliseconds < 0)
+    throw UsageError("TUTTI_SLOW_RANK={} does not read like RANK:MILLISECONDS", text);
+  return std::chrono::milliseconds(slow == rank ? milliseconds : 0);
 }
 
 void set_compute_threads(int threads) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "base/files.h"
@@ -238,6 +239,7 @@ void RankTrainer::train_epoch() {
   model_->train();
   epoch_times_ = {};
   step_s_.clear();
+  own_step_s_.clear();
   loss_sum_.zero_();
   int64_t epoch_samples = 0, my_samples = 0;
   double epoch_loss = 0;
@@ -254,6 +256,8 @@ void RankTrainer::train_epoch() {
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t global_size = sampler_->global_size(step);
     const int64_t my_size = step_sizes[static_cast<std::size_t>(step)];
+    const double waited_before_s = epoch_times_.comm_exposed_s;
+    std::this_thread::sleep_for(pretended_slowness_);
     train_step(my_size, global_size, feed);
     my_samples += my_size;
     epoch_samples += global_size;
@@ -262,6 +266,7 @@ void RankTrainer::train_epoch() {
     ++progress_.step;
     progress_.samples_in_epoch += global_size;
     step_s_.push_back(seconds_since(step_start));
+    own_step_s_.push_back(step_s_.back() - (epoch_times_.comm_exposed_s - waited_before_s));
     step_start = Clock::now();
     if (is_steady_) steady_samples_ += global_size;
     StatusBoard::get().step_done(progress_.step, total_steps_, global_size);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -193,6 +194,29 @@ TEST_F(Live, StatusTellsHowARunEnded) {
   EXPECT_TRUE(contains(done.output, ": finished ")) << done.output;
   EXPECT_TRUE(contains(done.output, "4 steps on 3 ranks")) << done.output;
   EXPECT_TRUE(contains(status("dome").output, "did you mean 'done'?")) << status("dome").output;
+}
+
+TEST_F(Live, ASlowRankIsNamedOnceAndInRecordsAndExplanations) {
+  ::setenv("TUTTI_SLOW_RANK", "1:60", 1);
+  begin("--epochs 3 --train-size 720 --no-eval --name slow");
+  ::unsetenv("TUTTI_SLOW_RANK");
+  EXPECT_EQ(end(), 0) << output();
+  const std::string said = "note: rank 1 is slow";
+  EXPECT_TRUE(contains(output(), said)) << output();
+  EXPECT_EQ(output().find(said), output().rfind(said)) << output();
+  EXPECT_FALSE(contains(output(), "rank 0 is slow")) << output();
+  std::ifstream records(runs() / "slow/records.jsonl");
+  int epochs = 0;
+  for (std::string line; std::getline(records, line);) {
+    const json record = json::parse(line);
+    if (record.at("record") != "epoch") continue;
+    ++epochs;
+    EXPECT_EQ(record.value("stragglers", json::array()), json::array({1})) << line;
+    EXPECT_EQ(record.at("ranks")[1].at("own_step_s").size(), 3U);
+  }
+  EXPECT_EQ(epochs, 3);
+  const CommandResult explained = run_command(fmt::format("{} explain --runs {} slow", TUTTI_BINARY, runs().string()));
+  EXPECT_TRUE(contains(explained.output, "Straggler: rank 1. In 3 of 3 epochs")) << explained.output;
 }
 
 }  // namespace
