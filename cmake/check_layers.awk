@@ -27,6 +27,7 @@ BEGIN {
   split("engine tune model data train", names); for (i in names) may_use_torch[names[i]] = 1
   known["error"] = known["range"] = "base"  # have no source
   known["optimizer"] = "plan"  # engine/optimizer.cpp is the arithmetic
+  known["samples"] = known["data_options"] = known["model_options"] = "options"
   for (i = 2; i < ARGC; ++i)
     if (split(ARGV[i], part, "/") == 3 && sub(/\.cpp$/, "", part[3])) { home[part[3]] = part[2]; ++homes[part[3]] }
   for (name in known) { home[name] = known[name]; homes[name] = 1 }

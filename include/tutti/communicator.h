@@ -37,6 +37,13 @@ class Work {
   virtual void wait() = 0;
 };
 
+/// What a rank waits for.
+struct Awaited {
+  std::string call = {};        // "all_reduce of 1000 f32"; "": nothing
+  std::vector<int> ranks = {};  // that have not come
+  double seconds = 0;           // since anything has moved
+};
+
 /// A fixed group of ranks that run collectives together.
 /// Every rank issues the same collectives in the same order; a difference that can be seen (operation, type, length)
 /// throws on every rank and names the rank. A call returns at once; its memory belongs to the communicator until
@@ -82,6 +89,10 @@ class Communicator {
   /// Completes when the work queued on this CUDA stream so far has run, collectives among it: waiting notices dead
   /// peers and time-outs as it does for a collective. Null where device_stream() is.
   virtual std::unique_ptr<Work> queued_on(void* /*stream*/) { return nullptr; }
+
+  /// What this rank waits for at this moment, once that has lasted a while: for those who look in from outside. Any
+  /// thread.
+  virtual Awaited awaited() { return {}; }
 
   /// How many ranks each node has, where collectives are made inside nodes first; empty where all ranks are alike.
   virtual std::vector<int> node_ranks() const { return {}; }

@@ -5,7 +5,6 @@
 #include <tutti/optimizer.h>
 #include <tutti/plan.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,8 +57,7 @@ struct EngineOptions {
   std::string wire = "fp32";    // the format in which gradients travel
   double topk_ratio = 0.01;     // of the gradients, that wire format topk keeps
   double clip_norm = 0;         // global norm that gradients are clipped to; 0: never
-  std::chrono::milliseconds comm_timeout{300'000};
-  Trace* trace = nullptr;  // records what both threads do; outlives the engine
+  Trace* trace = nullptr;       // records what both threads do; outlives the engine
 };
 
 /// What a step spent on communication.

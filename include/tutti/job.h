@@ -12,7 +12,8 @@ namespace tutti {
 struct JobOptions {
   std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where all ranks are on one machine, else mpi
   int device = 0;                  // nccl: the GPU of this rank
-  /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
+  /// How long a wait goes on without any news from a rank that gives no sign of life; 0: for ever. One that does may
+  /// take ten times as long.
   std::chrono::milliseconds timeout{300'000};
 };
 

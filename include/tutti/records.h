@@ -111,6 +111,8 @@ struct RankTimes {
 struct RankEpoch : RankTimes {
   int64_t samples = 0;
   double loss_sum = 0;
+  /// The median step of each third of the epoch, without waiting for other ranks; empty where there were few steps.
+  std::vector<double> own_step_s;
 };
 
 struct NodeEpoch : NodeRanks {
@@ -138,7 +140,8 @@ struct EpochRecord {
   std::vector<NodeEpoch> nodes;     // where there are several
   std::optional<TestResults> test;  // where it was tested
   std::optional<double> test_s;
-  std::vector<double> step_s;  // of every step, on rank 0
+  std::vector<double> step_s;   // of every step, on rank 0
+  std::vector<int> stragglers;  // ranks that take steadily longer than the others: see find_stragglers()
 };
 
 /// Where one rank's time went; means per step. The parts down to other_s add up to step_s.

@@ -29,6 +29,10 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   std::istringstream fields(line.substr(line.rfind(')') + 1));
   ProcessStat stat;
   if (!(fields >> stat.state >> stat.parent >> stat.group)) return std::nullopt;
+  constexpr int kBetween = 16;  // fields that nobody wants to know
+  std::string skipped;
+  for (int i = 0; i < kBetween; ++i) fields >> skipped;
+  fields >> stat.start_time;
   return stat;
 }
 

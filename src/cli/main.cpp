@@ -24,6 +24,7 @@
 #include "cli/recipe.h"
 #include "cli/report_command.h"
 #include "cli/slurm_command.h"
+#include "cli/status_command.h"
 #include "cli/train_command.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
@@ -100,6 +101,7 @@ int run(int argc, char** argv) {
   commands["plan"] = add_plan_command(program);
   commands["report"] = add_report_command(program);
   commands["calibrate"] = add_calibrate_command(program);
+  commands["status"] = add_status_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);

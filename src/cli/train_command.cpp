@@ -13,6 +13,8 @@
 #include "comm/transport.h"
 #include "launch/launcher.h"
 #include "launch/mpirun.h"
+#include "launch/rank_environment.h"
+#include "status/status_report.h"
 #include "train/checkpoint.h"
 #include "train/options.h"
 #include "train/stop_signal.h"
@@ -106,15 +108,21 @@ int run(TrainOptions& options) {
   LaunchOptions launch;
   launch.threads = options.threads;
   launch.quiet_code = kExitSaved;
+  launch.stop_limit = std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 1000));
+  const std::filesystem::path folder = status_folder(options.runs_folder, make_job_name());
+  ::setenv(kStatusVariable, folder.c_str(), /*overwrite=*/1);
   std::vector<std::string> own = own_command_line();
   if (by_mpirun) {
     launch.is_launcher = true;
+    launch.launched = ranks + servers;
     launch.command = mpirun_command(options.hosts, ranks + servers);
+    launch.command.insert(launch.command.end(), {"-x", kStatusVariable});
   } else {
     launch.ranks = ranks + servers;
     own[0] = "/proc/self/exe";
   }
   launch.command.insert(launch.command.end(), own.begin(), own.end());
+  launch.status = [folder] { return describe(read_job(folder)); };
   return launch_with_restarts(std::move(launch), options);
 }
 

@@ -16,7 +16,7 @@ namespace tutti {
 namespace {
 
 void check_mpi_world(const ConnectOptions& options, const LaunchEnv& env) {
-  const MpiWorld world = start_mpi();
+  const MpiWorld world = start_mpi(options.timeout);
   const int processes = env.size + options.servers;
   if (world.size != processes || world.rank != env.rank)
     throw UsageError(
@@ -30,7 +30,7 @@ void check_mpi_world(const ConnectOptions& options, const LaunchEnv& env) {
 RankGroup all_ranks(const ConnectOptions& options, const LaunchEnv& env) {
   RankGroup group{env.job, "ranks", env.rank, std::vector<int>(static_cast<std::size_t>(env.size))};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  group.timeout = options.timeout;
+  group.limits = wait_limits(options.timeout);
   group.connect_timeout = options.connect_timeout;
   group.gpu = options.device;
   group.share = options.share;
@@ -57,10 +57,11 @@ std::unique_ptr<Communicator> group_by_node(std::unique_ptr<Communicator> all, c
   if (leaders.size() == static_cast<std::size_t>(env.size)) return all;  // a rank on each node: nothing is inside
   RankGroup inside{env.job, "by-node", env.rank - leaders[mine], nodes[mine].ranks};
   inside.connect_timeout = options.connect_timeout;
+  inside.limits = wait_limits(options.timeout);
   groups.inside = find_transport("shm").join(inside);
   if (env.rank == leaders[mine]) {
     RankGroup first_of_each{env.job, "leaders", static_cast<int>(mine), leaders};
-    first_of_each.timeout = options.timeout;
+    first_of_each.limits = wait_limits(options.timeout);
     groups.leaders = find_transport("mpi").join(first_of_each);
   }
   groups.all = std::move(all);

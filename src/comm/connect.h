@@ -14,7 +14,7 @@ struct ConnectOptions {
   std::string transport = kAutoTransport;
   bool by_node = false;  // mpi: inside nodes by shared memory first, then one rank of each on the network
   int servers = 0;       // processes of the job that come after its ranks and are none of them
-  /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
+  /// See wait_limits(); 0: waits go on for ever.
   std::chrono::milliseconds timeout{0};
   /// How long to wait for all ranks to come at the start. shm only; for mpi see reach_all_processes().
   std::chrono::milliseconds connect_timeout{60'000};

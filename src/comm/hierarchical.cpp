@@ -101,6 +101,15 @@ class HierarchicalCommunicator : public Communicator {
 
   void* allocate(std::size_t bytes) override { return groups_.inside->allocate(bytes); }
 
+  Awaited awaited() override {
+    for (Communicator* const level : {groups_.leaders.get(), groups_.inside.get(), groups_.all.get()}) {
+      if (level == nullptr) continue;
+      Awaited found = level->awaited();
+      if (!found.call.empty()) return found;
+    }
+    return {};
+  }
+
   void abort(const std::string& reason) noexcept override {
     groups_.inside->abort(reason);
     if (groups_.leaders) groups_.leaders->abort(reason);

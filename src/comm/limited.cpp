@@ -52,6 +52,7 @@ class LimitedCommunicator : public Communicator {
   std::unique_ptr<Work> receive(Span data, int from, int tag) override { return inner_->receive(data, from, tag); }
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void* device_stream() const override { return inner_->device_stream(); }
+  Awaited awaited() override { return inner_->awaited(); }
   std::vector<int> node_ranks() const override { return inner_->node_ranks(); }
   void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
 

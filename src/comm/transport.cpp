@@ -19,15 +19,17 @@ std::unique_ptr<Communicator> join_shm(const RankGroup& group) {
   options.job = group.job + "-" + group.name;
   options.connect_timeout = group.connect_timeout;
   options.progress_thread = group.progress_thread;
+  options.limits = group.limits;
+  options.ranks = group.ranks;
   return make_shm_communicator(options);
 }
 
 std::unique_ptr<Communicator> join_mpi(const RankGroup& group) {
-  return make_mpi_communicator({group.name, group.rank, group.ranks, group.timeout, group.progress_thread});
+  return make_mpi_communicator({group.name, group.rank, group.ranks, group.limits, group.progress_thread});
 }
 
 std::unique_ptr<Communicator> join_nccl(const RankGroup& group) {
-  return make_nccl_communicator({group.rank, group.size(), group.gpu, group.share, group.timeout});
+  return make_nccl_communicator({group.rank, group.size(), group.gpu, group.share, group.limits.silent});
 }
 
 }  // namespace

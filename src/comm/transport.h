@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/wait_limits.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
@@ -20,8 +21,7 @@ struct RankGroup {
   int rank = 0;            // this process's place in the group
   std::vector<int> ranks;  // the processes of the group, by their number in the job
   int servers = 0;         // so many of the last are called parameter servers in messages
-  /// How long a wait goes without any news before it gives up; 0: for ever. mpi and nccl.
-  std::chrono::milliseconds timeout{0};
+  WaitLimits limits = {};  // nccl: of the first, since it hears of no signs of life
   /// How long to wait for all to come. shm only; for mpi see reach_all_processes().
   std::chrono::milliseconds connect_timeout{60'000};
   bool progress_thread = false;  // false: operations progress inside wait()

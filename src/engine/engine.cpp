@@ -121,7 +121,7 @@ void Engine::carry_by_host() {
   auto host = std::make_unique<HostExecutor>(
       plan_, comm_, options_.servers, *link_, *wire_, *log_,
       [this](const UpdatePiece& piece, TraceBuffer* recording) { update_->update_piece(plan_, piece, recording); },
-      options_.comm_timeout, options_.trace);
+      options_.trace);
   host_ = host.get();
   executor_ = std::move(host);
 }

@@ -2,12 +2,13 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "status/status_board.h"
 #include "tutti/error.h"
 
 namespace tutti {
 
 HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire,
-                           IssueLog& log, Update update, std::chrono::milliseconds timeout, Trace* trace)
+                           IssueLog& log, Update update, Trace* trace)
     : plan_(plan),
       comm_(comm),
       servers_(servers),
@@ -15,12 +16,16 @@ HostExecutor::HostExecutor(const Plan& plan, Communicator& comm, PushPull* serve
       wire_(wire),
       log_(log),
       update_(std::move(update)),
-      timeout_(timeout),
       trace_(trace),
       cursor_(plan),
       // A GPU only queues them: the fewer, the better.
       pending_(plan, link.updates_on_host() ? PendingUpdates::kPiece : plan.elements) {
-  for (const Transfer& transfer : plan.transfers) slots_of_transfer_.push_back(slots_of(plan, transfer));
+  std::vector<std::string> names;
+  for (const Transfer& transfer : plan.transfers) {
+    slots_of_transfer_.push_back(slots_of(plan, transfer));
+    names.push_back(fmt::format("transfer {} '{}'", names.size(), transfer.name));
+  }
+  StatusBoard::get().name_transfers(std::move(names));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -97,14 +102,8 @@ double HostExecutor::wait(Condition condition) {
     }
     const TraceSpan span(traced, TraceKind::comm_wait);
     const auto start = Clock::now();
-    if (!progressed_.wait_for(lock, timeout_, [&] { return is_over() || can_help(); })) {
-      const std::string where = context(current_ >= 0 ? static_cast<std::size_t>(current_) : 0);
-      abort("no progress");
-      error_ = std::make_exception_ptr(
-          CommFailed("{} not finished after {} s.\nA peer has stopped or is slow: compare the "
-                     "last line of each rank, or raise --comm-timeout.",
-                     where, std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()));
-    }
+    // The transport knows whether it gets any further, and gives up if not.
+    progressed_.wait(lock, [&] { return is_over() || can_help(); });
     waited_s += seconds_since(start);
   }
   return waited_s;
@@ -166,6 +165,7 @@ void HostExecutor::run() {
     UnderWay& transfer = starts ? under_way_.back() : under_way_.front();
     const std::size_t index = transfer.transfer;
     current_ = static_cast<std::ptrdiff_t>(index);
+    StatusBoard::get().transfer(current_);
     const bool after_backward = cursor_.is_backward_done();
     lock.unlock();
     const std::exception_ptr error = guarded(index, [&] {
@@ -176,6 +176,7 @@ void HostExecutor::run() {
     });
     lock.lock();
     current_ = -1;
+    StatusBoard::get().transfer(-1);
     if (error) {
       if (!error_) error_ = error;
       under_way_.clear();

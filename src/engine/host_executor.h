@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -33,7 +32,7 @@ class HostExecutor : public PlanExecutor {
   /// carry, or on one that waits here. `servers` is null where the plan has no push_pull; `trace` may be null.
   using Update = std::function<void(const UpdatePiece& piece, TraceBuffer* recording)>;
   HostExecutor(const Plan& plan, Communicator& comm, PushPull* servers, DeviceLink& link, Wire& wire, IssueLog& log,
-               Update update, std::chrono::milliseconds timeout, Trace* trace = nullptr);
+               Update update, Trace* trace = nullptr);
   ~HostExecutor() override;
   HostExecutor(const HostExecutor&) = delete;
   HostExecutor& operator=(const HostExecutor&) = delete;
@@ -86,7 +85,6 @@ class HostExecutor : public PlanExecutor {
   Wire& wire_;
   IssueLog& log_;
   const Update update_;
-  const std::chrono::milliseconds timeout_;
   Trace* const trace_;
   std::vector<SlotRange> slots_of_transfer_;
   int64_t step_ = 0;

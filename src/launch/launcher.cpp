@@ -9,18 +9,21 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/exit_note.h"
 #include "base/fd.h"
 #include "base/line_relay.h"
+#include "base/proc_files.h"
 #include "base/process.h"
 #include "base/signals.h"
 #include "launch/orphans.h"
 #include "launch/rank_environment.h"
+#include "launch/stopped_ranks.h"
 #include "tutti/error.h"
 
 // One thread and one poll() loop. Everything that happens arrives through a descriptor: signals (SIGCHLD among them)
@@ -52,10 +55,35 @@ struct Rank {
   bool is_running = false;
 };
 
+/// A process that a signal has stopped.
+struct StoppedRank {
+  std::string name;
+  std::optional<int> rank;
+  Clock::time_point since;
+};
+
+// How often the kernel is asked for stopped processes that are no children of ours.
+constexpr std::chrono::milliseconds kLookForStopped{1000};
+// Ranks notice by themselves that one has stopped, and can say in what they missed it: they come first.
+constexpr std::chrono::milliseconds kRanksFirst{1000};
+
+/// Ctrl-Z and the like stop a job on purpose, and all of it.
+bool is_job_control(int number) { return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU; }
+
+std::vector<int> noted_signals(const LaunchOptions& options) {
+  std::vector<int> numbers = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGCONT};
+  if (options.status) numbers.push_back(SIGQUIT);
+  return numbers;
+}
+
 class Launch {
  public:
   explicit Launch(const LaunchOptions& options)
-      : options_(options), exec_failures_(make_polled_pipe()), ranks_(static_cast<std::size_t>(options.ranks)) {
+      : options_(options),
+        notes_(noted_signals(options), 0),
+        exec_failures_(make_polled_pipe()),
+        exit_notes_(make_polled_pipe()),
+        ranks_(static_cast<std::size_t>(options.ranks)) {
     if (options.is_launcher) orphans_.emplace();
   }
   Launch(const Launch&) = delete;
@@ -90,12 +118,14 @@ class Launch {
     const std::string job = make_job_name();
     for (int rank = 0; rank < options_.ranks; ++rank) {
       try {
-        start(rank, options_.is_launcher ? own_environment() : rank_environment(options_, rank, job));
+        start(rank, options_.is_launcher ? own_environment()
+                                         : rank_environment(options_, rank, job, exit_notes_.write_end.get()));
       } catch (const Error& error) {
         throw Error("cannot start rank {} of {}: {}", rank, options_.ranks, error.what());
       }
     }
     exec_failures_.write_end.close();
+    exit_notes_.write_end.close();
   }
 
   void start(int rank, std::vector<std::string> environment) {
@@ -115,6 +145,7 @@ class Launch {
     child.stderr_fd = err.write_end.get();
     // A signal to our whole group must not end the ranks of a launcher before they have been told to save.
     child.leads_group = options_.is_launcher;
+    if (!options_.is_launcher) child.kept_fd = exit_notes_.write_end.get();
     child.failure_fd = exec_failures_.write_end.get();
     ranks_[static_cast<std::size_t>(rank)] = {start_child(child), true};
     if (options_.is_launcher) {
@@ -147,6 +178,8 @@ class Launch {
     relay_.turn(notes_.fd(), timeout);
     while (const auto note = notes_.next()) handle(*note);
     for (std::size_t i = 0; i < ranks_.size(); ++i) reap(i);
+    look_for_stopped();
+    end_what_stays_stopped();
     stop_the_others_in_time();
   }
 
@@ -156,6 +189,16 @@ class Launch {
       for (std::size_t i = 0; i < ranks_.size(); ++i) {
         if (ranks_[i].pid == note.about) reap(i);
       }
+      return;
+    }
+    if (note.number == SIGQUIT) {
+      std::string text = options_.status();
+      if (!text.empty() && text.back() == '\n') text.pop_back();
+      relay_.say(text);
+      return;
+    }
+    if (note.number == SIGCONT) {  // we were stopped ourselves, and could not see who went on meanwhile
+      for (auto& [pid, stopped] : stopped_) stopped.since = Clock::now();
       return;
     }
     const bool is_user = note.number == SIGUSR1 || note.number == SIGUSR2;
@@ -182,6 +225,7 @@ class Launch {
   std::optional<std::string_view> note_in(std::string_view line) {
     const auto note = find_exit_note(line);
     if (!note) return line;
+    take(*note);
     if (!first_failure_at_) first_failure_at_ = Clock::now();
     auto& code = note->code == kExitPeerFailed ? noted_follower_ : noted_cause_;
     if (!code) code = note->code;
@@ -189,11 +233,83 @@ class Launch {
     return note->before;
   }
 
+  void take(const ExitNote& note) {
+    if (note.code == kExitPeerFailed && !culprit_) culprit_ = note.culprit;
+  }
+
+  void read_exit_notes() {
+    char text[4096];
+    for (ssize_t got = 0; (got = ::read(exit_notes_.read_end.get(), text, sizeof text)) > 0;) {
+      std::istringstream lines(std::string(text, static_cast<std::size_t>(got)));
+      for (std::string line; std::getline(lines, line);)
+        if (const auto note = find_exit_note(line)) take(*note);
+    }
+  }
+
   void reap(std::size_t rank) {
+    const pid_t pid = ranks_[rank].pid;
     int status = 0;
-    if (!ranks_[rank].is_running || ::waitpid(ranks_[rank].pid, &status, WNOHANG) != ranks_[rank].pid) return;
-    ranks_[rank].is_running = false;
-    if (status != 0) note_failure({static_cast<int>(rank), status});
+    while (ranks_[rank].is_running && ::waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid) {
+      if (WIFSTOPPED(status)) {
+        if (!is_job_control(WSTOPSIG(status))) note_stop(pid, static_cast<int>(rank), WSTOPSIG(status));
+        continue;
+      }
+      note_going_on(pid, WIFCONTINUED(status));
+      if (WIFCONTINUED(status)) continue;
+      ranks_[rank].is_running = false;
+      if (status != 0) note_failure({static_cast<int>(rank), status});
+    }
+  }
+
+  /// "rank 2 of 3", or the command that starts the ranks.
+  std::string name_of(std::optional<int> rank) const {
+    if (!rank) return options_.command[0];
+    const int ranks = options_.is_launcher ? options_.launched : options_.ranks;
+    return ranks > 0 ? fmt::format("rank {} of {}", *rank, ranks) : fmt::format("rank {}", *rank);
+  }
+
+  void note_stop(pid_t pid, std::optional<int> rank, int number) {
+    if (options_.is_launcher && ranks_[0].pid == pid) rank.reset();
+    const auto [entry, is_new] = stopped_.insert({pid, {name_of(rank), rank, Clock::now()}});
+    if (!is_new || sent_term_) return;
+    relay_.say(fmt::format("{} (pid {}) is stopped ({}){}", entry->second.name, pid,
+                           number == 0 ? "by a signal such as SIGSTOP" : fmt::format("SIG{}", ::sigabbrev_np(number)),
+                           options_.stop_limit.count() == 0
+                               ? ""
+                               : fmt::format("; the job ends unless it goes on within {:g} s (kill -CONT {})",
+                                             std::chrono::duration<double>(options_.stop_limit).count(), pid)));
+  }
+
+  void note_going_on(pid_t pid, bool is_alive) {
+    const auto entry = stopped_.find(pid);
+    if (entry == stopped_.end()) return;
+    if (is_alive && !first_failure_at_) relay_.say(fmt::format("{} (pid {}) goes on", entry->second.name, pid));
+    // One that is to blame stays to be named.
+    if (!first_failure_at_) stopped_.erase(entry);
+  }
+
+  /// Ranks behind a launcher.
+  void look_for_stopped() {
+    if (!options_.is_launcher || options_.stop_limit.count() == 0 || Clock::now() < next_look_) return;
+    next_look_ = Clock::now() + kLookForStopped;
+    const auto stopped = stopped_descendants();
+    for (const auto& [pid, rank] : stopped)
+      if (rank) note_stop(pid, rank, 0);
+    std::vector<pid_t> gone;
+    for (const auto& [pid, entry] : stopped_)
+      if (entry.rank && stopped.count(pid) == 0) gone.push_back(pid);
+    for (const pid_t pid : gone) note_going_on(pid, process_stat(pid).has_value());
+  }
+
+  void end_what_stays_stopped() {
+    if (first_failure_at_ || options_.stop_limit.count() == 0) return;
+    for (const auto& [pid, entry] : stopped_) {
+      if (Clock::now() - entry.since < options_.stop_limit + kRanksFirst) continue;
+      culprit_ = entry.rank;
+      is_ended_for_stop_ = true;
+      first_failure_at_ = Clock::now() - options_.finish_grace;  // nobody else is about to end
+      return;
+    }
   }
 
   void note_failure(const Failure& failure) {
@@ -212,7 +328,17 @@ class Launch {
   }
 
   std::optional<Clock::time_point> next_deadline() const {
-    if (!first_failure_at_ || sent_kill_) return std::nullopt;
+    if (sent_kill_) return std::nullopt;
+    if (!first_failure_at_) {
+      if (options_.stop_limit.count() == 0) return std::nullopt;
+      std::optional<Clock::time_point> next;
+      if (options_.is_launcher) next = next_look_;
+      for (const auto& [pid, entry] : stopped_) {
+        const auto limit = entry.since + options_.stop_limit + kRanksFirst;
+        next = next ? std::min(*next, limit) : limit;
+      }
+      return next;
+    }
     return *first_failure_at_ + options_.finish_grace +
            (sent_term_ ? options_.term_grace : std::chrono::milliseconds(0));
   }
@@ -227,6 +353,7 @@ class Launch {
       return;
     }
     send_to_all(sent_term_ ? SIGKILL : SIGTERM);
+    if (!sent_term_) send_to_all(SIGCONT);  // one that is stopped gets nothing else
     (sent_term_ ? sent_kill_ : sent_term_) = true;
   }
 
@@ -236,7 +363,12 @@ class Launch {
       relay_.say(fmt::format("cannot execute {}: {}", options_.command[0], std::strerror(exec_error_)));
       return kCannotExecute;
     }
+    read_exit_notes();
     const auto& failure = cause_ ? cause_ : follower_;
+    if (!cause_ && !noted_cause_ && !asked_to_stop_ && (culprit_ || is_ended_for_stop_)) {
+      relay_.say(blame());
+      return kExitPeerFailed;
+    }
     if (options_.is_launcher && (failure || sent_term_)) {
       // What the ranks say of themselves; a rank that was killed could not, but mpirun knows of it.
       if (noted_cause_) return *noted_cause_;
@@ -258,11 +390,21 @@ class Launch {
     return code;
   }
 
+  /// Whom the ranks gave up, and what the kernel knows of it.
+  std::string blame() const {
+    for (const auto& [pid, entry] : stopped_)
+      if (entry.rank == culprit_)
+        return fmt::format("{} (pid {}) was stopped by a signal for {:.0f} s: the others gave up waiting for it",
+                           entry.name, pid, seconds_since(entry.since));
+    return fmt::format("{} did not answer, or did not come: the others gave up waiting for it", name_of(culprit_));
+  }
+
   const LaunchOptions& options_;
   // Without SA_RESTART: a write that blocks gives way to the loop.
-  SignalNotes notes_{{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}, 0};
+  SignalNotes notes_;
   SignalActions ignored_{{SIGPIPE}, ignoring()};  // writes tell
   Pipe exec_failures_;
+  Pipe exit_notes_;                 // of ranks that are our children
   std::optional<Orphans> orphans_;  // of a launcher
   LineRelay relay_;                 // of each rank but 0; or of the stderr of a launcher
   std::vector<Rank> ranks_;
@@ -270,6 +412,10 @@ class Launch {
   std::optional<Failure> cause_;                     // the first rank that failed by itself
   std::optional<Failure> follower_;                  // the first that stopped because of a peer
   std::optional<int> noted_cause_, noted_follower_;  // the same by exit code, of a launcher's ranks
+  std::optional<int> culprit_;                       // whom those that stopped because of a peer blame
+  std::map<pid_t, StoppedRank> stopped_;
+  bool is_ended_for_stop_ = false;
+  Clock::time_point next_look_{};
   std::optional<Clock::time_point> first_failure_at_;
   bool asked_to_stop_ = false;  // a launcher, which passes that on
   bool sent_term_ = false;

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
-namespace tutti {
+#include "base/exit_note.h"
 
-/// What a rank exits with when it stopped only because a peer failed (EX_TEMPFAIL). The launcher then looks for the
-/// cause elsewhere.
-inline constexpr int kExitPeerFailed = 75;
+namespace tutti {
 
 /// For options that cannot work: trying again would not help.
 inline constexpr int kExitUsage = 2;
@@ -18,8 +17,14 @@ struct LaunchOptions {
   int threads = 1;                   // per rank; exported as OMP_NUM_THREADS and the like, and as TUTTI_THREADS
   std::vector<std::string> command;  // what each rank executes; command[0] is the program, looked up in PATH
   bool is_launcher = false;          // the command starts the ranks itself and tells them their places
+  int launched = 0;                  // by such a command: how many ranks
 
   int quiet_code = 0;  // an exit code with which a rank ends on purpose, having said so
+
+  /// How long a rank may be stopped by a signal (SIGSTOP) before the job is ended; 0: for ever.
+  std::chrono::milliseconds stop_limit{0};
+  /// What SIGQUIT prints; where there is none, SIGQUIT ends the job as it ends any program.
+  std::function<std::string()> status = {};
 
   // When a rank has failed: how long the others may take to notice it and finish by themselves before they get SIGTERM,
   // and how long after that before SIGKILL.
@@ -30,7 +35,9 @@ struct LaunchOptions {
 /// Starts `ranks` processes that know their places (TUTTI_RANK, …; see comm/launch_env.h), merges their output,
 /// forwards signals, and waits for all. Returns the exit code: 0 when all succeeded, else that of the rank that failed
 /// first (128 + signal when it was killed), which one line on stderr names; 127 when the program could not be executed.
-/// Throws UsageError for options that cannot work, and Error when processes cannot be started; none is left then.
+/// Where ranks only stopped because of another one, that line names the one they blame (base/exit_note.h). A rank that
+/// a signal stops is named, too, when that happens. Throws UsageError for options that cannot work, and Error when
+/// processes cannot be started; none is left then.
 ///
 /// Output: rank 0 keeps stdin, stdout and stderr. The others read nothing; what they write comes out in whole lines
 /// that begin with "[rank 2] ".

@@ -52,7 +52,7 @@ std::vector<std::string> mpirun_command(const std::string& hosts, int processes)
   set_unless_set("OMPI_MCA_hwloc_base_binding_policy", "none");
   set_unless_set("OMPI_MCA_mpi_yield_when_idle", "1");
   set_unless_set("OMPI_MCA_btl_base_warn_component_unused", "0");
-  std::vector<std::string> command = {"mpirun", "-x", std::string(kExitNotesVariable) + "=1", "-np",
+  std::vector<std::string> command = {"mpirun", "-x", fmt::format("{}={}", kExitNotesVariable, STDERR_FILENO), "-np",
                                       std::to_string(processes)};
   if (stdout_is_terminal()) command.insert(command.begin() + 1, {"-x", std::string(kTerminalVariable) + "=1"});
   if (hosts.empty()) {

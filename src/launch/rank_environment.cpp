@@ -9,6 +9,8 @@
 #include <random>
 #include <string_view>
 
+#include "base/exit_note.h"
+
 namespace tutti {
 
 std::string make_job_name() {
@@ -16,7 +18,8 @@ std::string make_job_name() {
   return fmt::format("{}-{:x}-{:08x}", ::getpid(), static_cast<unsigned long long>(std::time(nullptr)), random());
 }
 
-std::vector<std::string> rank_environment(const LaunchOptions& options, int rank, const std::string& job) {
+std::vector<std::string> rank_environment(const LaunchOptions& options, int rank, const std::string& job,
+                                          int exit_notes_fd) {
   const std::string size = std::to_string(options.ranks);
   const std::string threads = std::to_string(options.threads);
   const std::map<std::string, std::string, std::less<>> own = {
@@ -28,6 +31,7 @@ std::vector<std::string> rank_environment(const LaunchOptions& options, int rank
       {"TUTTI_NODES", "1"},
       {"TUTTI_JOB", job},
       {"TUTTI_THREADS", threads},
+      {kExitNotesVariable, std::to_string(exit_notes_fd)},
       {"OMP_NUM_THREADS", threads},
       {"OPENBLAS_NUM_THREADS", threads},
       {"MKL_NUM_THREADS", threads},

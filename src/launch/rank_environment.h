@@ -10,8 +10,9 @@ namespace tutti {
 /// A name that no other launch has.
 std::string make_job_name();
 
-/// Our environment with a rank's own variables.
-std::vector<std::string> rank_environment(const LaunchOptions& options, int rank, const std::string& job);
+/// Our environment with a rank's own variables; notes of its end go to `exit_notes_fd`.
+std::vector<std::string> rank_environment(const LaunchOptions& options, int rank, const std::string& job,
+                                          int exit_notes_fd);
 
 /// For a command that tells its ranks their places itself.
 std::vector<std::string> own_environment();

@@ -208,7 +208,9 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
       .must_be(at_least(0))
       .not_recorded()
       .set_by_sweeps();
-  rows.add("comm-timeout", &v.comm_timeout_s, "seconds after which a transfer that makes no progress ends the run")
+  rows.add("comm-timeout", &v.comm_timeout_s,
+           "seconds without a sign of life after which a rank that others wait for ends the run; one that is alive but "
+           "late may take ten times as long")
       .recorded_as("comm_timeout_s")
       .must_be(above(0));
   rows.add("device", &v.device, "auto, cpu or cuda; ranks share GPUs when there are more of them")

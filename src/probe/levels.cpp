@@ -16,7 +16,7 @@ constexpr std::chrono::minutes kTimeout{10};
 std::unique_ptr<Communicator> connect_level(Communicator& comm, const ProbedLevel& level, const std::string& job,
                                             int gpu, int index) {
   RankGroup group{job, "probe-" + level.name + "-" + level.transport, index, level.ranks};
-  group.timeout = kTimeout;
+  group.limits = wait_limits(kTimeout);
   group.gpu = gpu;
   group.share = [&](const std::string& text) { return broadcast_text(comm, text, level.ranks[0]); };
   return find_transport(level.transport).join(group);

@@ -181,7 +181,9 @@ const Schema<ProgressRecord>& schema(const ProgressRecord*) {
 
 const Schema<RankEpoch>& schema(const RankEpoch*) {
   using R = RankEpoch;
-  static const Schema<R> result{{{"samples", &R::samples}, {"loss_sum", &R::loss_sum, Rule::null_is_nan}},
+  static const Schema<R> result{{{"samples", &R::samples},
+                                 {"loss_sum", &R::loss_sum, Rule::null_is_nan},
+                                 {"own_step_s", &R::own_step_s, Rule::if_any}},
                                 rank_times<RankEpoch>()};
   return result;
 }
@@ -215,6 +217,7 @@ const Schema<EpochRecord>& schema(const EpochRecord*) {
                                    {"nodes", &R::nodes, Rule::if_any},
                                    {"test_s", &R::test_s},
                                    {"step_s", &R::step_s},
+                                   {"stragglers", &R::stragglers, Rule::if_any},
                                    {kAnyOther,
                                     [](JsonText& text, const std::string& key, EpochRecord& to) {
                                       TestResults results = to.test.value_or(TestResults());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/files.h"
@@ -160,16 +161,22 @@ std::string explain(const std::filesystem::path& file) {
   RunConfig config;
   std::optional<StepBreakdown> window;
   std::vector<double> step_s;
+  std::map<int, int> slow_epochs;  // of each straggler
+  int epochs = 0;
   for (RecordReader reader(file); reader.next();) {
     if (reader.is<RunRecord>()) {  // a resumed run has several: the last one counts
       config = reader.as<RunRecord>().parsed;
       window.reset();
       step_s.clear();
+      slow_epochs.clear();
+      epochs = 0;
     } else if (reader.is<StepBreakdown>()) {
       window = reader.as<StepBreakdown>();
     } else if (reader.is<EpochRecord>()) {
       const auto epoch = reader.as<EpochRecord>();
       step_s.insert(step_s.end(), epoch.step_s.begin(), epoch.step_s.end());
+      epochs += !epoch.ranks.empty() && !epoch.ranks[0].own_step_s.empty() ? 1 : 0;
+      for (const int rank : epoch.stragglers) ++slow_epochs[rank];
     }
   }
   if (!window)
@@ -197,6 +204,12 @@ std::string explain(const std::filesystem::path& file) {
     text += "On a GPU these are times of the host and of the communication thread, not of kernels.\n";
   if (!step_s.empty())
     text += fmt::format("Median step of the whole run: {:.3f} ms.\n", milliseconds(upper_median(step_s)));
+  for (const auto& [rank, slow] : slow_epochs)
+    if (2 * slow > epochs)
+      text += fmt::format(
+          "Straggler: rank {}. In {} of {} epochs its own part of a step took over 20 % longer than the others', all "
+          "along.\n",
+          rank, slow, epochs);
   const std::string advised = advice(breakdown, config.wire.empty() ? "fp32" : config.wire);
   if (!advised.empty()) text += "Advice: " + advised + "\n";
   return text;

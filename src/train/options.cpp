@@ -31,7 +31,6 @@ TuneOptions engine_options(const TrainOptions& options) {
   engine.wire = options.wire;
   engine.topk_ratio = options.topk_ratio;
   engine.clip_norm = options.clip_norm;
-  engine.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 1000));
   return engine;
 }
 

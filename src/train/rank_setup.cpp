@@ -5,11 +5,14 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
+#include "status/status_board.h"
 #include "train/torchrun_store.h"
 #include "tutti/error.h"
 
@@ -28,9 +31,8 @@ bool needs_servers(const TrainOptions& options, int ranks) {
   return find_strategy(options.strategy).uses_servers;
 }
 
-/// The transport's own time-out, which may know who is missing, comes a little before the engine's.
 std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
-  return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 900));
+  return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 1000));
 }
 
 /// The GPU that this rank has for itself.
@@ -92,6 +94,7 @@ bool serve_if_server(const TrainOptions& options, LaunchEnv& env) {
   if (env.nodes == 1) env.local_size -= env.size - ranks;
   env.size = ranks;
   if (env.rank < ranks) return false;
+  StatusBoard::get().be_server(ranks);
   run_server(server_options(options, env), env.rank - ranks);
   return true;
 }
@@ -101,6 +104,15 @@ torch::Device choose_device(const std::string& wanted, int local_rank) {
   if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
   if (!available) throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
+}
+
+std::chrono::milliseconds pretended_slowness(int rank) {
+  const char* const text = std::getenv("TUTTI_SLOW_RANK");
+  if (text == nullptr) return std::chrono::milliseconds(0);
+  int slow = 0, milliseconds = 0, end = 0;
+  if (std::sscanf(text, "%d:%d%n", &slow, &milliseconds, &end) != 2 || text[end] != 0 || milliseconds < 0)
+    throw UsageError("TUTTI_SLOW_RANK={} does not read like RANK:MILLISECONDS", text);
+  return std::chrono::milliseconds(slow == rank ? milliseconds : 0);
 }
 
 void set_compute_threads(int threads) {

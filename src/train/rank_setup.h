@@ -2,6 +2,7 @@
 
 #include <torch/types.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,10 @@ bool serve_if_server(const TrainOptions& options, LaunchEnv& env);
 
 /// `wanted` is auto, cpu or cuda; ranks share GPUs when there are more of them.
 torch::Device choose_device(const std::string& wanted, int local_rank);
+
+/// So long this rank does nothing in every step, to be slower than the others: TUTTI_SLOW_RANK=RANK:MILLISECONDS, for
+/// experiments. Throws UsageError for one that does not read so.
+std::chrono::milliseconds pretended_slowness(int rank);
 
 /// Threads that this process computes with.
 void set_compute_threads(int threads);

@@ -9,12 +9,14 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "base/files.h"
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
 #include "record/record_file.h"
+#include "status/status_board.h"
 #include "train/node_report.h"
 #include "train/rank_setup.h"
 #include "train/schedule.h"
@@ -143,7 +145,10 @@ void RankTrainer::set_up() {
 }
 
 bool RankTrainer::run() {
+  StatusBoard& status = StatusBoard::get();
+  status.enter(RunPhase::set_up);
   all_ranks_or_none(comm_, [this] { set_up(); });
+  status.set_run(broadcast_text(comm_, is_first_ ? fs::absolute(run_folder_).string() : ""));
   c10::OptionalDeviceGuard device_guard;
   if (device_.is_cuda()) device_guard.reset_device(device_);
   TuneOptions engine_options = tutti::engine_options(options_);
@@ -181,9 +186,12 @@ bool RankTrainer::run() {
     resumed_.reset();
   }
 
+  status.enter(RunPhase::profile);
+  status.step_done(progress_.step, total_steps_, 0);
   try {
     while (progress_.step < total_steps_ && !is_stopped_) train_epoch();
     if (is_stopped_) return false;
+    status.enter(RunPhase::finishing);
     finish();
     return true;
   } catch (const CommFailed& failure) {
@@ -231,6 +239,7 @@ void RankTrainer::train_epoch() {
   model_->train();
   epoch_times_ = {};
   step_s_.clear();
+  own_step_s_.clear();
   loss_sum_.zero_();
   int64_t epoch_samples = 0, my_samples = 0;
   double epoch_loss = 0;
@@ -247,6 +256,8 @@ void RankTrainer::train_epoch() {
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t global_size = sampler_->global_size(step);
     const int64_t my_size = step_sizes[static_cast<std::size_t>(step)];
+    const double waited_before_s = epoch_times_.comm_exposed_s;
+    std::this_thread::sleep_for(pretended_slowness_);
     train_step(my_size, global_size, feed);
     my_samples += my_size;
     epoch_samples += global_size;
@@ -255,8 +266,10 @@ void RankTrainer::train_epoch() {
     ++progress_.step;
     progress_.samples_in_epoch += global_size;
     step_s_.push_back(seconds_since(step_start));
+    own_step_s_.push_back(step_s_.back() - (epoch_times_.comm_exposed_s - waited_before_s));
     step_start = Clock::now();
     if (is_steady_) steady_samples_ += global_size;
+    StatusBoard::get().step_done(progress_.step, total_steps_, global_size);
     follow_plan();
     if (!is_steady_ && progress_.step - first_step_ >= warm_up_steps_ && decisions_ > 0 && is_step_settled()) {
       if (device_.is_cuda()) torch::cuda::synchronize();
@@ -396,6 +409,7 @@ void RankTrainer::save_if_due() {
   }
   if (!due) return;
   const TraceSpan span(recording(), TraceKind::checkpoint);
+  const PhaseSpan phase(RunPhase::checkpoint);
   engine_->settle();
   checkpoint_time_ = Clock::now();
   const auto optimizer_state = engine_->engine().optimizer_state();  // all ranks have a part in it
@@ -409,6 +423,7 @@ void RankTrainer::save_if_due() {
   const fs::path folder =
       save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state, engine_->engine().first_updates(),
                       progress, config_, options_.keep_checkpoints);
+  StatusBoard::get().saved_checkpoint(progress.step);
   records_.add(CheckpointRecord{progress.step, folder.string(), seconds_since(checkpoint_time_)});
   if (is_stopped_)
     console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
@@ -417,6 +432,7 @@ void RankTrainer::save_if_due() {
 
 void RankTrainer::test() {
   const TraceSpan span(recording(), TraceKind::evaluation);
+  const PhaseSpan phase(RunPhase::evaluation);
   engine_->settle();
   const auto start = Clock::now();
   const NoKernelSearch guard(true);

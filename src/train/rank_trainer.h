@@ -2,6 +2,7 @@
 
 #include <torch/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "train/device_feed.h"
 #include "train/evaluation.h"
 #include "train/options.h"
+#include "train/rank_setup.h"
 #include "train/resident_data.h"
 #include "tutti/captured_step.h"
 #include "tutti/communicator.h"
@@ -61,6 +63,7 @@ class RankTrainer {
   void save_if_due();
   void test();
   void report_epoch(double loss, int64_t samples);
+  void tell_stragglers(const EpochRecord& epoch);
   void finish();
   double learning_rate() const;
   bool saves_checkpoints() const { return options_.checkpoint_steps > 0 || options_.checkpoint_minutes > 0; }
@@ -117,7 +120,9 @@ class RankTrainer {
   bool is_steady_ = false;
   // Left out of the steady throughput: the first steps build kernels, warm caches and measure the profile.
   int64_t warm_up_steps_ = 10;
-  std::vector<double> step_s_;  // of the epoch
+  std::vector<double> step_s_, own_step_s_;  // of the epoch: whole, and without waiting for others
+  std::vector<int> told_stragglers_;
+  const std::chrono::milliseconds pretended_slowness_ = pretended_slowness(comm_.rank());
   EvalCounts last_test_;
   bool tested_ = false;
   bool is_stopped_ = false;  // by a signal

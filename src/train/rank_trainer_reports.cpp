@@ -1,6 +1,7 @@
 // What a rank says of its training: its plan, its timeline, its epochs and its end.
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/files.h"
@@ -9,6 +10,7 @@
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
+#include "status/status_board.h"
 #include "train/node_report.h"
 #include "train/rank_trainer.h"
 #include "train/run_report.h"
@@ -48,6 +50,7 @@ void RankTrainer::follow_plan() {
   if (engine_->decisions() == decisions_) return;
   if (trace_ && decisions_ == 0) trace_->start_at(progress_.step + kStepsBeforeTrace);
   decisions_ = engine_->decisions();
+  StatusBoard::get().enter(RunPhase::training);
   is_searched_ = search != nullptr;
   record_plan();
 }
@@ -102,12 +105,25 @@ void RankTrainer::report_epoch(double loss, int64_t samples) {
   EpochRecord record;
   record.epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
   record.step = progress_.step;
-  record.ranks = gather(RankEpoch{epoch_times_, samples, loss});
+  record.ranks = gather(RankEpoch{epoch_times_, samples, loss, medians_of_thirds(own_step_s_)});
   if (tested_) record.test = test_results(last_test_);
   record.step_s = step_s_;
   sum_up(record, nodes_);
   for (const std::string& line : epoch_lines(record, test_headline(last_test_))) console_.line(line);
+  tell_stragglers(record);
   records_.add(record);
+}
+
+void RankTrainer::tell_stragglers(const EpochRecord& epoch) {
+  for (const int rank : epoch.stragglers) {
+    if (std::find(told_stragglers_.begin(), told_stragglers_.end(), rank) != told_stragglers_.end()) continue;
+    told_stragglers_.push_back(rank);
+    const std::size_t third = epoch.ranks[0].own_step_s.size() / 2;
+    console_.line(fmt::format(
+        "note: rank {} is slow: its own part of a step takes {:.0f} % longer than the others', who wait for it. Look "
+        "for other programs where it runs, or a slower machine (tutti explain says more)",
+        rank, 100 * extra_time(epoch.ranks, static_cast<std::size_t>(rank), third)));
+  }
 }
 
 void RankTrainer::finish() {

@@ -4,7 +4,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/median.h"
 #include "train/node_report.h"
 
 namespace tutti {
@@ -31,8 +33,44 @@ void sum_up(EpochRecord& epoch, const std::vector<Node>& nodes) {
   epoch.train_s = largest(epoch.ranks, &RankTimes::train_s);
   epoch.data_per_s = samples / std::max(epoch.train_s, 1e-9);
   epoch.train_loss = loss / std::max(1.0, samples);
+  epoch.stragglers = find_stragglers(epoch.ranks);
   if (epoch.test) epoch.test_s = largest(epoch.ranks, &RankTimes::test_s);
   if (nodes.size() > 1) epoch.nodes = sum_up_by_node(nodes, epoch.ranks);
+}
+
+std::vector<double> medians_of_thirds(const std::vector<double>& steps) {
+  constexpr std::size_t kThirds = 3, kFewest = 8;  // steps of a third
+  if (steps.size() < kThirds * kFewest) return {};
+  std::vector<double> medians;
+  for (std::size_t third = 0; third < kThirds; ++third) {
+    const auto border = [&](std::size_t i) {
+      return steps.begin() + static_cast<std::ptrdiff_t>(steps.size() * i / kThirds);
+    };
+    medians.push_back(upper_median(std::vector<double>(border(third), border(third + 1))));
+  }
+  return medians;
+}
+
+double extra_time(const std::vector<RankEpoch>& ranks, std::size_t rank, std::size_t third) {
+  std::vector<double> others;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (i != rank) others.push_back(ranks[i].own_step_s.at(third));
+  return ranks[rank].own_step_s.at(third) / std::max(median(std::move(others)), 1e-9) - 1;
+}
+
+std::vector<int> find_stragglers(const std::vector<RankEpoch>& ranks) {
+  constexpr double kMuch = 0.2;
+  std::vector<int> stragglers;
+  if (ranks.size() < 2) return stragglers;
+  for (const RankEpoch& rank : ranks)
+    if (rank.own_step_s.empty() || rank.own_step_s.size() != ranks[0].own_step_s.size()) return stragglers;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    bool is_slow = true;
+    for (std::size_t third = 0; third < ranks[0].own_step_s.size(); ++third)
+      is_slow = is_slow && extra_time(ranks, rank, third) > kMuch;
+    if (is_slow) stragglers.push_back(static_cast<int>(rank));
+  }
+  return stragglers;
 }
 
 std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline) {

@@ -10,6 +10,12 @@ namespace tutti {
 
 /// Completes the record of an epoch with what follows from what its ranks say.
 void sum_up(EpochRecord& epoch, const std::vector<Node>& nodes);
+/// The medians of the first, second and last third of an epoch's steps; none where these are too few to tell.
+std::vector<double> medians_of_thirds(const std::vector<double>& steps);
+/// Ranks whose own part of a step took over 20 % longer than the median of the others, in every third of the epoch.
+std::vector<int> find_stragglers(const std::vector<RankEpoch>& ranks);
+/// By how much a rank's own part of a step is longer than the median of the others'; 0.25: a quarter.
+double extra_time(const std::vector<RankEpoch>& ranks, std::size_t rank, std::size_t third);
 /// It for people; `headline` is what the test came to.
 std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline);
 

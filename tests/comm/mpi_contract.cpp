@@ -54,7 +54,7 @@ Transport transport(const std::string& name, bool progress_thread) {
             options.job = job;
             options.rank = rank;
             for (int r = 0; r < size; ++r) options.processes.push_back(r);
-            options.timeout = std::chrono::seconds(20);
+            options.limits = wait_limits(std::chrono::seconds(20));
             options.progress_thread = progress_thread;
             return make_mpi_communicator(options);
           },
@@ -72,7 +72,7 @@ TEST(MpiTimeout, NamesTheRankThatDoesNotComeAlsoWhereOthersAreAwaited) {
     options.job = "missing";
     options.rank = rank;
     for (int r = 0; r < kRanks; ++r) options.processes.push_back(r);
-    options.timeout = std::chrono::milliseconds(rank == kHasty ? 500 : 20'000);
+    options.limits = {std::chrono::milliseconds(600), std::chrono::milliseconds(rank == kHasty ? 1500 : 60'000)};
     options.progress_thread = false;
     const auto comm = make_mpi_communicator(options);
     comm->barrier()->wait();
@@ -84,7 +84,48 @@ TEST(MpiTimeout, NamesTheRankThatDoesNotComeAlsoWhereOthersAreAwaited) {
     }
     const std::string text = error_of([&] { comm->barrier()->wait(); });
     MPI_Send(&nothing, 1, MPI_INT, kAbsent, kTag, MPI_COMM_WORLD);
-    require_contains(text, "rank 3 has heard nothing from rank 2 of 4");
+    require_contains(text, "rank 3 waits for rank 2 of 4, alive but not there for 1.5 s");
+  });
+  EXPECT_EQ(failures(results), "");
+}
+
+TEST(MpiTimeout, NamesARankThatIsStoppedOnAllRanks) {
+  constexpr int kRanks = 3;
+  for (int victim = 0; victim < kRanks; ++victim) {
+    const auto results = run_in_world(kRanks, [victim](int rank) {
+      MpiOptions options;
+      options.job = "stopped-" + std::to_string(victim);
+      options.rank = rank;
+      for (int r = 0; r < kRanks; ++r) options.processes.push_back(r);
+      options.limits = {std::chrono::milliseconds(1500), std::chrono::milliseconds(60'000)};
+      options.progress_thread = false;
+      const auto comm = make_mpi_communicator(options);
+      comm->barrier()->wait();
+      if (rank == victim) {
+        const std::string waker = "(sleep 3; kill -CONT " + std::to_string(getpid()) + ") &";
+        require(std::system(waker.c_str()) == 0, "no shell");
+        raise(SIGSTOP);
+      }
+      const std::string text = error_of([&] { comm->barrier()->wait(); });
+      require_contains(text, "has heard nothing from rank " + std::to_string(victim) + " of 3");
+    });
+    EXPECT_EQ(failures(results), "") << "victim " << victim;
+  }
+}
+
+TEST(MpiTimeout, WaitsForARankThatComputesAsLongAsItIsAlive) {
+  constexpr int kRanks = 3;
+  const auto results = run_in_world(kRanks, [](int rank) {
+    MpiOptions options;
+    options.job = "slow";
+    options.rank = rank;
+    for (int r = 0; r < kRanks; ++r) options.processes.push_back(r);
+    options.limits = {std::chrono::milliseconds(400), std::chrono::milliseconds(60'000)};
+    options.progress_thread = false;
+    const auto comm = make_mpi_communicator(options);
+    comm->barrier()->wait();
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+    comm->barrier()->wait();
   });
   EXPECT_EQ(failures(results), "");
 }

@@ -14,7 +14,8 @@ namespace tutti {
 
 /// Runs `body` as every rank of a shm group, each rank a thread of this process: enough where the transport is not what
 /// is tested, and visible to the thread sanitizer. Returns what each rank threw ("" when nothing), by rank.
-inline std::vector<std::string> run_rank_threads(int ranks, const std::function<void(Communicator&)>& body) {
+inline std::vector<std::string> run_rank_threads(int ranks, const std::function<void(Communicator&)>& body,
+                                                 const WaitLimits& limits = {}) {
   static std::atomic<int> groups{0};
   const std::string job = "test-" + std::to_string(::getpid()) + "-" + std::to_string(groups++);
   const auto results = test::run_ranks(test::RunAs::threads, ranks, [&](int rank) {
@@ -23,6 +24,7 @@ inline std::vector<std::string> run_rank_threads(int ranks, const std::function<
     options.size = ranks;
     options.job = job;
     options.progress_thread = false;
+    options.limits = limits;
     const auto comm = make_shm_communicator(options);
     try {
       body(*comm);

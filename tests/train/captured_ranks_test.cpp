@@ -91,7 +91,6 @@ Outcome train(const Case& one, bool captured, Communicator& comm, const std::fun
   options.strategy_options.first_bucket_bytes = 4'000;
   options.strategy_options.partition_bytes = 50'000;
   options.strategy_options.credit_bytes = 100'000;
-  options.comm_timeout = seconds(20);
   TunedEngine engine(model, comm, options);
   CapturedStep steps_of(engine.engine(), captured);
   const torch::Tensor x = torch::empty({8 * one.accumulate, 20}, device);

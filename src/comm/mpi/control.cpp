@@ -7,6 +7,8 @@
 #include <mutex>
 #include <sstream>
 
+#include "base/exit_note.h"
+
 namespace tutti::mpi {
 namespace {
 
@@ -99,17 +101,21 @@ void Control::tell(uint64_t number, const Call& call) {
   send(message, 0);
 }
 
-void Control::abort(const std::string& text) {
-  if (!failure_) failure_ = text;
+void Control::abort(const std::string& text, int culprit) {
+  if (!failure_) {
+    failure_ = text;
+    culprit_ = culprit;
+  }
   Message message;
   message.kind = Message::kAbort;
+  message.number = static_cast<uint64_t>(culprit_ + 1);
   std::strncpy(message.text, text.c_str(), sizeof(message.text) - 1);
   send_to_all(message);
 }
 
 void Control::leave(const std::vector<uint64_t>& sent) {
   // Whoever hears from this rank before it hears from the one that failed must know why this one leaves.
-  if (failure_) abort(*failure_);
+  if (failure_) abort(*failure_, culprit_);
   Message message;
   message.kind = Message::kLeave;
   for (int r = 0; r < group_.size(); ++r) {
@@ -160,6 +166,7 @@ bool Control::advance() {
 void Control::ask(const std::set<int>& ranks) {
   asked_.clear();
   answered_.clear();
+  idle_.clear();
   for (const int rank : ranks) ask(rank);
 }
 
@@ -185,7 +192,10 @@ bool Control::take(const Message& message) {
       compare_calls(message.from);
       break;
     case Message::kAbort:
-      if (!failure_) failure_ = std::string(message.text);
+      if (failure_) break;
+      failure_ = std::string(message.text);
+      culprit_ = static_cast<int>(message.number) - 1;
+      if (culprit_ >= 0) note_culprit(culprit_);
       break;
     case Message::kLeave:
       departures_[from] = message.number;
@@ -199,6 +209,7 @@ bool Control::take(const Message& message) {
     }
     case Message::kAnswer:
       answered_.insert(message.from);
+      if (message.read_ranks().empty()) idle_.insert(message.from);
       for (const int rank : message.read_ranks()) ask(rank);
       return false;
   }
@@ -216,13 +227,21 @@ void Control::compare_calls(int rank) {
     const Call& own = own_calls_[number - forgotten_].call;
     if (!call.matches(own)) {
       abort(fmt::format("rank {} calls {} where rank 0 calls {}. All ranks must make the same calls in the same order.",
-                        rank, call.describe(), own.describe()));
+                        rank, call.describe(), own.describe()),
+            -1);
       return;
     }
     agreed = number + 1;  // and with it those before, which it has told, or knows to be complete
   }
   while (is_called_here(agreed) && own_calls_[agreed - forgotten_].is_complete) ++agreed;
   forget_agreed();
+}
+
+std::set<int> Control::behind(uint64_t number) const {
+  std::set<int> ranks;
+  for (int r = 1; rank_ == 0 && r < group_.size(); ++r)
+    if (agreed_[static_cast<std::size_t>(r)] <= number) ranks.insert(r);
+  return ranks;
 }
 
 void Control::forget_agreed() {

@@ -29,19 +29,25 @@ class Control {
   void complete(uint64_t number);
   /// Tells what has waited for a while.
   void tell_what_stalls();
-  /// To everybody. `text` is what every rank will report.
-  void abort(const std::string& text);
+  /// To everybody. `text` is what every rank will report, and `culprit` (a process of the job; -1: nobody) whom it will
+  /// blame.
+  void abort(const std::string& text, int culprit);
   /// To everybody, as the last thing; `sent[r]`: how many messages rank r was sent in all.
   void leave(const std::vector<uint64_t>& sent);
 
-  /// Asks ranks for a sign of life, which each gives whenever it waits for something itself, with whom it waits for;
-  /// these are asked in turn.
+  /// Asks ranks for a sign of life, which each gives as long as its process runs, with whom it waits for itself; these
+  /// are asked in turn.
   void ask(const std::set<int>& ranks);
   /// Those that were asked and have not answered.
   std::set<int> unanswered() const;
+  /// Those that have answered that they wait for nobody.
+  const std::set<int>& idle() const { return idle_; }
 
   /// On rank 0: is every rank known to call the same as the n-th collective? Elsewhere true.
   bool is_agreed(uint64_t number) const { return rank_ != 0 || forgotten_ > number; }
+
+  /// On rank 0: the ranks that are not known to call the same as the n-th.
+  std::set<int> behind(uint64_t number) const;
 
   /// Takes in what has come; true if that was any news: a question or an answer is none.
   bool advance();
@@ -56,7 +62,7 @@ class Control {
   struct Message {
     enum Kind : int32_t { kCall, kAbort, kLeave, kAsk, kAnswer } kind = kCall;
     int32_t from = 0;
-    uint64_t number = 0;  // of a call; of messages sent before leaving
+    uint64_t number = 0;  // of a call; of messages sent before leaving; of an abort, whom to blame and 1
     Call call;
     char text[1000] = {};  // of an abort; in an answer, the ranks that are awaited
 
@@ -99,9 +105,10 @@ class Control {
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::list<Sending> leaving_;  // a list: MPI keeps the addresses
   std::function<std::set<int>()> awaited_;
-  std::set<int> asked_, answered_;
+  std::set<int> asked_, answered_, idle_;
   std::vector<std::optional<uint64_t>> departures_;
   std::optional<std::string> failure_;
+  int culprit_ = -1;
   std::deque<Untold> untold_;
   // On rank 0: its own calls from number `forgotten_` on, those that others have told and that were not yet compared,
   // and up to which number each rank's are known to be the same.

@@ -41,7 +41,7 @@ class MpiCommunicator : public Communicator {
   MpiCommunicator(const MpiOptions& options, std::shared_ptr<RankGroup> group)
       : rank_(options.rank),
         size_(group->size()),
-        progress_(std::move(group), options.rank, {options.timeout, options.progress_thread}) {}
+        progress_(std::move(group), options.rank, {options.limits, options.progress_thread}) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -103,6 +103,8 @@ class MpiCommunicator : public Communicator {
     progress_.abort(fmt::format("rank {} of {} stopped: {}", rank_, size_, reason));
   }
 
+  Awaited awaited() override { return progress_.awaited(); }
+
  private:
   std::unique_ptr<Work> work(std::shared_ptr<Pending> operation, std::string what) {
     return std::make_unique<MpiWork>(progress_, std::move(operation), std::move(what));
@@ -138,7 +140,7 @@ class MpiCommunicator : public Communicator {
 }  // namespace mpi
 
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
-  mpi::Session& session = mpi::Session::get();
+  mpi::Session& session = mpi::Session::get(options.limits.silent);
   std::vector<int> processes = options.processes;
   if (processes.empty()) {
     processes.resize(static_cast<std::size_t>(session.size()));
@@ -151,8 +153,8 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
   return std::make_unique<mpi::MpiCommunicator>(options, session.join(options.job, processes));
 }
 
-MpiWorld start_mpi() {
-  const mpi::Session& session = mpi::Session::get();
+MpiWorld start_mpi(std::chrono::milliseconds timeout) {
+  const mpi::Session& session = mpi::Session::get(timeout);
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   MPI_Get_library_version(text, &length);

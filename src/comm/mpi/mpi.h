@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/wait_limits.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
@@ -16,8 +17,8 @@ struct MpiOptions {
   /// Where each rank lives: its process in MPI_COMM_WORLD, at most two ranks in one process. Empty: rank r is process
   /// r.
   std::vector<int> processes = {};
-  /// How long a wait goes without any news before it gives up, naming the ranks it waits for; 0: for ever.
-  std::chrono::milliseconds timeout{0};
+  /// How long a wait goes on while nothing moves.
+  WaitLimits limits = {};
   /// true: a thread of the communicator makes progress while the caller computes. false: operations progress inside
   /// wait(), for a caller that has a communication thread of its own.
   bool progress_thread = true;
@@ -35,8 +36,9 @@ struct MpiWorld {
   std::string library;  // "Open MPI v4.1.4 …"; empty where Tutti was built without MPI
 };
 
-/// Starts MPI, once per process; it ends with the process.
-MpiWorld start_mpi();
+/// Starts MPI, once per process; it ends with the process. A process that is not there after `timeout` ends this one,
+/// with a message, at the start and at the end; 0: it is waited for.
+MpiWorld start_mpi(std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 
 /// Starts MPI and exchanges a word with every other process of the job. Throws CommFailed naming those that did not
 /// answer in time. Where MPI itself does not start, because a process never came, this one says so and ends.

@@ -11,7 +11,7 @@ namespace {
 }  // namespace
 
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions&) { refuse(); }
-MpiWorld start_mpi() { refuse(); }
+MpiWorld start_mpi(std::chrono::milliseconds /*timeout*/) { refuse(); }
 void reach_all_processes(std::chrono::milliseconds) { refuse(); }
 bool built_with_mpi() { return false; }
 

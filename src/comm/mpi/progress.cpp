@@ -4,7 +4,10 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include <utility>
+
 #include "base/clock.h"
+#include "base/exit_note.h"
 
 namespace tutti::mpi {
 namespace {
@@ -19,6 +22,8 @@ constexpr microseconds kYieldFor{200};
 constexpr microseconds kNap{30};
 // Looks without news before one at what ranks tell each other beside the data.
 constexpr uint64_t kIdleLooks = 4;
+// A wait that lasts so long is told to those who look in from outside.
+constexpr milliseconds kLongWait{100};
 // What a rank has sent may take so long to be taken in after it has left.
 constexpr milliseconds kLeaveTime{300};
 
@@ -51,9 +56,9 @@ class Patience {
 MpiProgress::MpiProgress(std::shared_ptr<RankGroup> group, int rank, const Options& options)
     : group_(std::move(group)),
       options_(options),
-      traffic_(*group_, rank, [this] { return awaited(); }),
+      traffic_(*group_, rank, [this] { return awaited_ranks(); }),
       messages_(traffic_) {
-  if (options_.own_thread) thread_ = std::thread([this] { run_thread(); });
+  if (group_->size() > 1) thread_ = std::thread([this] { options_.own_thread ? run_thread() : answer_questions(); });
 }
 
 MpiProgress::~MpiProgress() {
@@ -150,7 +155,7 @@ void MpiProgress::notice_departures() {
       if (!traffic_.is_silent(rank)) continue;
       const std::string text = fmt::format("rank {} of {} has left while rank {} waits for it in {}.", rank,
                                            traffic_.size(), traffic_.rank, queue_[i]->call().describe());
-      traffic_.control.abort(text);
+      traffic_.control.abort(text, group_->job_rank(rank));
       return fail_all(text);
     }
   }
@@ -172,13 +177,16 @@ void MpiProgress::run_thread() {
   Patience patience;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    has_work_.wait(lock, [this] { return stopping_ || !queue_.empty() || !messages_.empty(); });
+    has_work_.wait_for(lock, sign_interval(options_.limits),
+                       [this] { return stopping_ || !queue_.empty() || !messages_.empty(); });
     bool moved = false;
     try {
       moved = advance();
+      if (!moved) traffic_.control.advance();
     } catch (const std::exception& error) {
       fail_all(error.what());
     }
+    if (queue_.empty() && messages_.empty()) continue;
     lock.unlock();
     if (moved)
       patience.renew();
@@ -188,62 +196,131 @@ void MpiProgress::run_thread() {
   }
 }
 
+void MpiProgress::answer_questions() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_) {
+    has_work_.wait_for(lock, sign_interval(options_.limits), [this] { return stopping_; });
+    try {
+      if (!stopping_ && traffic_.control.advance()) ++moves_;
+    } catch (const std::exception&) {
+      // The next wait meets the same error, and says so.
+    }
+  }
+}
+
+/// While nothing moves, asks those that are waited for whether they are alive, again and again.
+class MpiProgress::Stall {
+ public:
+  Stall(MpiProgress& progress, const std::string& what) : progress_(progress), what_(what) {}
+  ~Stall() {
+    if (!is_noted_) return;
+    const std::lock_guard<std::mutex> lock(progress_.mutex_);
+    progress_.stalled_in_.clear();
+  }
+  Stall(const Stall&) = delete;
+  Stall& operator=(const Stall&) = delete;
+
+  /// With the mutex, after each look at what has come.
+  void look() {
+    const auto now = clock_.look();
+    if (std::exchange(moves_, progress_.moves_) != progress_.moves_) {
+      news_ = asked_ = now;
+      has_asked_ = false;
+    }
+    if (now - news_ < kLongWait) return;
+    if (!std::exchange(is_noted_, true) || progress_.stalled_in_.empty()) {
+      progress_.stalled_in_ = what_;
+      progress_.stalled_since_ = Clock::now();
+    }
+    const WaitLimits& limits = progress_.options_.limits;
+    if (limits.silent.count() == 0 || now - asked_ < limits.silent / 2) return;
+    Control& control = progress_.traffic_.control;
+    if (has_asked_) {
+      const std::set<int> silent = control.unanswered();
+      if (!silent.empty())
+        return give_up(silent,
+                       "has heard nothing from {} for {:g} s. The network or a process there "
+                       "has stopped: look at the last lines of those ranks, or raise --comm-timeout.",
+                       limits.silent);
+      if (limits.late.count() > 0 && now - news_ >= limits.late)
+        return give_up(control.idle().empty() ? progress_.awaited_ranks() : control.idle(),
+                       "waits for {}, alive but not there for {:g} s. See what is done there (tutti status), or raise "
+                       "--comm-timeout, of which this is ten times.",
+                       limits.late);
+    }
+    control.ask(progress_.awaited_ranks());
+    asked_ = now;
+    has_asked_ = true;
+  }
+
+ private:
+  void give_up(const std::set<int>& ranks, const char* text, milliseconds limit) {
+    const std::string why =
+        fmt::format(fmt::runtime(text), progress_.describe(ranks), std::chrono::duration<double>(limit).count());
+    progress_.give_up(ranks, fmt::format("{}: rank {} {}", what_, progress_.traffic_.rank, why));
+  }
+
+  MpiProgress& progress_;
+  const std::string& what_;
+  AwakeClock clock_;
+  uint64_t moves_ = 0;
+  std::chrono::nanoseconds news_{0}, asked_{0};  // when anything moved, when the others were asked
+  bool has_asked_ = false, is_noted_ = false;
+};
+
 void MpiProgress::wait(const Pending& operation, const std::string& what) {
   Patience patience;
-  auto last_news = Clock::now();
-  bool has_asked = false;
-  uint64_t moves = 0;
+  Stall stall(*this, what);
   while (!operation.is_finished()) {
     bool moved = false;
-    if (std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    if (const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock); lock.owns_lock()) {
       try {
         moved = advance();
       } catch (const CommFailed& error) {
-        traffic_.control.abort(fmt::format("rank {} of {} stopped: {}", traffic_.rank, traffic_.size(), error.what()));
+        traffic_.control.abort(fmt::format("rank {} of {} stopped: {}", traffic_.rank, traffic_.size(), error.what()),
+                               -1);
         fail_all(error.what());
       }
-      if (moves_ != moves) {
-        moves = moves_;
-        last_news = Clock::now();
-        has_asked = false;
-      }
-      if (!has_asked && options_.timeout.count() > 0 && Clock::now() - last_news > options_.timeout / 2) {
-        traffic_.control.ask(awaited());
-        has_asked = true;
-      }
+      if (!operation.is_finished()) stall.look();
     }
-    if (moved) {
+    if (moved)
       patience.renew();
-      continue;
-    }
-    patience.pass();
-    if (options_.timeout.count() > 0 && Clock::now() - last_news > options_.timeout) give_up(operation, what);
+    else
+      patience.pass();
   }
   operation.rethrow();
 }
 
-std::set<int> MpiProgress::awaited() const {
+std::set<int> MpiProgress::awaited_ranks() const {
+  if (queue_.empty()) return messages_.awaited();
   // The oldest collective is what holds up all others.
-  return queue_.empty() ? messages_.awaited() : queue_.front()->awaited();
+  const std::set<int> ranks = queue_.front()->awaited();
+  return ranks.empty() ? traffic_.control.behind(completed_) : ranks;
 }
 
-std::string MpiProgress::missing() const {
-  // Those that wait like this rank have not stopped: they wait for the same ones, or for one that waits for those.
-  std::set<int> ranks = traffic_.control.unanswered();
-  if (ranks.empty()) ranks = awaited();
+Awaited MpiProgress::awaited() {
+  // Whoever looks in must not hang where MPI does.
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  for (int attempt = 0; !lock.owns_lock() && attempt < 100; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(1));
+    lock.try_lock();
+  }
+  if (!lock.owns_lock() || stalled_in_.empty()) return {};
+  Awaited now{stalled_in_, {}, seconds_since(stalled_since_)};
+  for (const int rank : awaited_ranks()) now.ranks.push_back(group_->job_rank(rank));
+  return now;
+}
+
+std::string MpiProgress::describe(const std::set<int>& ranks) const {
+  if (ranks.empty()) return "the other ranks";
   return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "), traffic_.size());
 }
 
-void MpiProgress::give_up(const Pending& operation, const std::string& what) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (operation.is_finished()) return;
-  const std::string text = fmt::format(
-      "{}: rank {} has heard nothing from {} for {} s. The network or a process there has stopped: look at the "
-      "last lines of those ranks, or raise --comm-timeout.",
-      what, traffic_.rank, missing(),
-      std::chrono::duration_cast<std::chrono::duration<double>>(options_.timeout).count());
+void MpiProgress::give_up(const std::set<int>& ranks, const std::string& text) {
+  const int culprit = ranks.empty() ? -1 : group_->job_rank(*ranks.begin());
+  if (culprit >= 0) note_culprit(culprit);
   Session::get().give_up();
-  traffic_.control.abort(text);
+  traffic_.control.abort(text, culprit);
   fail_all(text);
 }
 
@@ -251,7 +328,8 @@ void MpiProgress::abort(const std::string& text) noexcept {
   try {
     const std::lock_guard<std::mutex> lock(mutex_);
     Session::get().give_up();
-    traffic_.control.abort(text);
+    // Where this rank stops because of another, that one is to blame.
+    traffic_.control.abort(text, noted_culprit().value_or(group_->job_rank(traffic_.rank)));
     fail_all(*traffic_.control.failure());
   } catch (const std::exception&) {
     // Nothing that could be told to anybody.

@@ -1,10 +1,7 @@
-#include <unistd.h>
-
-#include <condition_variable>
 #include <thread>
 
 #include "base/clock.h"
-#include "base/exit_note.h"
+#include "comm/mpi/deadline.h"
 #include "comm/mpi/mpi.h"
 #include "comm/mpi/session.h"
 #include "comm/nodes.h"
@@ -13,39 +10,6 @@ namespace tutti {
 namespace {
 
 constexpr int kTag = 32750;  // above those that Session::join uses
-
-/// Ends this process unless it is destroyed in time: for calls that cannot be interrupted.
-class Deadline {
- public:
-  Deadline(std::chrono::milliseconds timeout, std::string text)
-      : text_(std::move(text)), thread_([this, timeout] { run(timeout); }) {}
-  ~Deadline() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      is_met_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  Deadline(const Deadline&) = delete;
-  Deadline& operator=(const Deadline&) = delete;
-
- private:
-  void run(std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (changed_.wait_for(lock, timeout, [this] { return is_met_; })) return;
-    const std::string line = "tutti: " + text_ + "\n";
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-    write_exit_note(1);
-    ::_exit(1);
-  }
-
-  std::string text_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_met_ = false;  // guarded by mutex_
-  std::thread thread_;   // last: starts once the state it uses exists
-};
 
 std::string join_numbers(const std::vector<int>& numbers) {
   std::string text;
@@ -64,9 +28,10 @@ struct Greeting {
 void reach_all_processes(std::chrono::milliseconds timeout) {
   const auto start = Clock::now();
   const double limit_s = std::chrono::duration<double>(timeout).count();
-  const Deadline deadline(timeout * 2, fmt::format("MPI has not started on {} after {:g} s: a process of the job has "
-                                                   "not come. Those that have come say so; look after the others.",
-                                                   this_host(), 2 * limit_s));
+  const mpi::Deadline deadline(timeout * 2, 1,
+                               fmt::format("MPI has not started on {} after {:g} s: a process of the job has "
+                                           "not come. Those that have come say so; look after the others.",
+                                           this_host(), 2 * limit_s));
   mpi::Session& session = mpi::Session::get();
   std::vector<Greeting*> open;
   for (int process = 0; process < session.size(); ++process) {

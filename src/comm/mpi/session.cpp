@@ -6,11 +6,25 @@
 #include <functional>
 #include <thread>
 
+#include "base/exit_note.h"
+#include "comm/mpi/deadline.h"
+#include "comm/nodes.h"
+
 namespace tutti::mpi {
 namespace {
 
 // A rank that ends badly waits so long, for the others to say what they saw: mpirun kills them when the first one ends.
 constexpr std::chrono::milliseconds kLastWords{700};
+
+// Processes may take so long to be started, on busy machines and from slow disks, whatever else a time-out is set to.
+constexpr std::chrono::minutes kSlowStart{1};
+
+std::string stuck(const char* what, std::chrono::milliseconds limit) {
+  return fmt::format(
+      "MPI did not {} on {} within {:g} s: a process of the job has stopped or has not come. Those that "
+      "have come say so; look after the others.",
+      what, this_host(), std::chrono::duration<double>(limit).count());
+}
 
 MPI_Comm copy(MPI_Comm comm) {
   MPI_Comm result = MPI_COMM_NULL;
@@ -49,16 +63,18 @@ void check(int code, const char* what) {
   throw CommFailed("{}: {}", what, std::string(text, static_cast<std::size_t>(length)));
 }
 
-Session& Session::get() {
-  static Session session;
+Session& Session::get(std::chrono::milliseconds timeout) {
+  static Session session(timeout);
   return session;
 }
 
-Session::Session() {
+Session::Session(std::chrono::milliseconds timeout)
+    : limit_(timeout.count() == 0 ? timeout : std::max<std::chrono::milliseconds>(timeout, kSlowStart)) {
   int is_running = 0, provided = 0;
   MPI_Initialized(&is_running);
   if (is_running == 0) {
     send_without_asking();
+    const Deadline deadline(limit_, kExitPeerFailed, stuck("start", limit_));
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
     is_ours_ = true;
   } else {
@@ -79,8 +95,10 @@ Session::~Session() {
   // MPI_Finalize waits for all processes, which after a failure may be for ever.
   if (given_up_)
     std::this_thread::sleep_for(kLastWords);
-  else
+  else {
+    const Deadline deadline(limit_, kExitPeerFailed, stuck("end", limit_));
     MPI_Finalize();
+  }
 }
 
 std::shared_ptr<RankGroup> Session::join(const std::string& job, const std::vector<int>& processes) {
@@ -90,7 +108,9 @@ std::shared_ptr<RankGroup> Session::join(const std::string& job, const std::vect
   std::vector<int> members(processes);
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
+  const Deadline deadline(limit_, kExitPeerFailed, stuck("join all processes", limit_));
   auto group = std::make_shared<RankGroup>();
+  group->in_job = processes;
   std::vector<int> seen(members.size(), 0);
   for (const int process : processes) {
     const auto index =

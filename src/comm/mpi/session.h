@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,17 +27,21 @@ struct RankGroup {
   MPI_Comm messages[2] = {MPI_COMM_NULL, MPI_COMM_NULL};  // to first, to second ranks
   std::vector<int> process_of;                            // of each rank, in these contexts
   std::vector<int> is_second;                             // 0 or 1 for each rank
+  std::vector<int> in_job;                                // the number of each rank's process in the job
   int tag_bits = 15;
 
   int size() const { return static_cast<int>(process_of.size()); }
   int process(int rank) const { return process_of[static_cast<std::size_t>(rank)]; }
+  int job_rank(int rank) const { return in_job[static_cast<std::size_t>(rank)]; }
   int second(int rank) const { return is_second[static_cast<std::size_t>(rank)]; }
 };
 
 /// MPI in this process, from the first use to the end.
 class Session {
  public:
-  static Session& get();
+  /// What waits for all processes, the start and the end of MPI among it, ends this process after `timeout` of the
+  /// first call, but not before a minute; 0: never.
+  static Session& get(std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -48,9 +53,10 @@ class Session {
   void give_up() { given_up_ = true; }
 
  private:
-  Session();
+  explicit Session(std::chrono::milliseconds timeout);
   ~Session();
 
+  const std::chrono::milliseconds limit_;
   int rank_ = 0;
   int size_ = 1;
   bool is_ours_ = false;  // else somebody else started MPI and will end it

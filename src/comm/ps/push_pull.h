@@ -51,6 +51,8 @@ class PushPull {
   /// Lets the servers go. The last call.
   void stop();
   void abort(const std::string& reason) noexcept;
+  /// What this rank waits for. Any thread.
+  Awaited awaited() { return talks() ? group_->awaited() : node_ != nullptr ? node_->awaited() : Awaited{}; }
 
   /// From now on messages take at least as long as over such links: startup + n / rate, times what the busiest link
   /// carries: a server's for several workers, or both roles' of a machine.

@@ -10,7 +10,9 @@ namespace {
 
 std::unique_ptr<Communicator> join(const ServersOptions& options, const std::string& name, int rank,
                                    const std::vector<int>& processes, int servers, bool moves_by_itself) {
-  RankGroup group{options.job, name, rank, processes, servers, options.timeout};
+  RankGroup group{options.job, name, rank, processes, servers, wait_limits(options.timeout)};
+  // Workers have nothing to say to a server while they test or save, however long that takes.
+  if (rank >= group.size() - servers) group.limits.late = std::chrono::milliseconds(0);
   group.progress_thread = moves_by_itself;
   return find_transport(options.transport).join(group);
 }

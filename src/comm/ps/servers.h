@@ -15,7 +15,7 @@ struct ServersOptions {
   int ranks_per_node = 1;  // that add up among themselves before one of them talks to the servers
   LinkLimit limit;
   std::string transport = "shm";         // or another in which the servers are the last processes
-  std::chrono::milliseconds timeout{0};  // of mpi
+  std::chrono::milliseconds timeout{0};  // see wait_limits()
 
   int workers() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
   ServerGroup shape() const { return {workers(), servers > 0 ? servers : workers(), servers == 0}; }

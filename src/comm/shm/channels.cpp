@@ -221,6 +221,25 @@ bool Channels::notice_departures() {
   return moved;
 }
 
+uint64_t Channels::awaited() const {
+  uint64_t ranks = 0;
+  for (std::size_t r = 0; r < peers_.size(); ++r)
+    if (!peers_[r].sends.empty() || !peers_[r].receives.empty() || peers_[r].receive) ranks |= uint64_t{1} << r;
+  return ranks;
+}
+
+std::string Channels::call() const {
+  for (const Peer& peer : peers_) {
+    const PointToPoint* const receive = peer.receive             ? peer.receive.get()
+                                        : !peer.receives.empty() ? peer.receives.front().get()
+                                                                 : nullptr;
+    if (receive != nullptr) return fmt::format("receive of {} bytes with tag {}", receive->bytes, receive->tag);
+    if (!peer.sends.empty())
+      return fmt::format("send of {} bytes with tag {}", peer.sends.front()->bytes, peer.sends.front()->tag);
+  }
+  return "";
+}
+
 bool Channels::fail_peer(Peer& peer, const std::string& text) {
   if (peer.sends.empty() && peer.receives.empty() && !peer.receive) return false;
   for (const auto& send : peer.sends) send->fail(text);

@@ -35,6 +35,10 @@ class Channels {
   bool advance();
   /// Fails what can never complete because its peer has left; true if that was anything.
   bool notice_departures();
+  /// The ranks that messages are under way to or from, as bits.
+  uint64_t awaited() const;
+  /// One of these messages; only where there are any.
+  std::string call() const;
   /// True if there was anything to fail.
   bool fail_all(const std::string& text);
 

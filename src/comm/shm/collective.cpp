@@ -134,10 +134,19 @@ bool CollectiveQueue::notice_departures() {
     // In this order: a rank arrives first and leaves afterwards.
     if (segment_.state(r).has_left.load() == 0 || rounds_.has_arrived(r)) continue;
     segment_.fail(fmt::format("{} has left while rank {} waits for it in {}.", segment_.describe(r), segment_.rank(),
-                              queue_.front()->call.describe()));
+                              queue_.front()->call.describe()),
+                  segment_.job_rank(r));
     return true;
   }
   return false;
+}
+
+uint64_t CollectiveQueue::awaited() {
+  if (queue_.empty() || !queue_.front()->has_arrived) return 0;
+  uint64_t ranks = 0;
+  for (int r = 0; r < segment_.size(); ++r)
+    if (!rounds_.has_arrived(r)) ranks |= uint64_t{1} << r;
+  return ranks;
 }
 
 bool CollectiveQueue::fail_all(const std::string& text) {

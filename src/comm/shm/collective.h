@@ -37,6 +37,10 @@ class CollectiveQueue {
   bool advance(bool may_begin);
   /// Fails the group, and returns true, if this rank waits for one that has left.
   bool notice_departures();
+  /// The ranks that have not come to the round which this one waits in, as bits.
+  uint64_t awaited();
+  /// What they are awaited in; only where there are any.
+  std::string call() const { return queue_.front()->call.describe(); }
   /// True if there was anything to fail.
   bool fail_all(const std::string& text);
 

@@ -46,7 +46,7 @@ class Patience {
 }  // namespace
 
 ShmProgress::ShmProgress(Segment& segment, ShmProgressOptions options)
-    : segment_(segment), options_(options), collectives_(segment), channels_(segment) {
+    : segment_(segment), options_(options), collectives_(segment), channels_(segment), watch_(segment, options.limits) {
   if (options_.own_thread) {
     thread_ = std::thread([this] { advance_until([this] { return stopping_.load(); }); });
   }
@@ -118,6 +118,12 @@ bool ShmProgress::advance() {
 
 bool ShmProgress::notice_departures() { return collectives_.notice_departures() || channels_.notice_departures(); }
 
+void ShmProgress::watch_peers() {
+  const RankBits in_collective = collectives_.awaited();
+  watch_.look(in_collective != 0 ? in_collective : channels_.awaited(),
+              [&] { return in_collective != 0 ? collectives_.call() : channels_.call(); });
+}
+
 void ShmProgress::tell_caller() {
   if (!options_.own_thread) return;
   // A caller holds the mutex from its look at the operation until it sleeps, so that it cannot miss this.
@@ -133,6 +139,7 @@ void ShmProgress::advance_until(Condition condition) {
     if (advance()) {
       tell_caller();
       patience.renew();
+      watch_.renew();
       continue;
     }
     if (patience.lasts()) continue;
@@ -144,6 +151,7 @@ void ShmProgress::advance_until(Condition condition) {
       bell.stay_awake();
     } else {
       bell.sleep(ticket, kLongestSleep);
+      watch_peers();
     }
   }
 }

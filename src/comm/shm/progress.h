@@ -10,12 +10,14 @@
 
 #include "comm/shm/channels.h"
 #include "comm/shm/collective.h"
+#include "comm/shm/peer_watch.h"
 
 namespace tutti::shm {
 
 struct ShmProgressOptions {
   std::chrono::microseconds spin{0};
   bool own_thread = true;
+  WaitLimits limits = {};
 };
 
 /// Makes progress on everything under way: in a thread of its own, or inside wait().
@@ -31,12 +33,15 @@ class ShmProgress {
   void post_receive(std::shared_ptr<PointToPoint> receive);
   /// Returns once the operation has finished; throws what it failed with.
   void wait(const Pending& operation);
+  /// What this rank waits for. Any thread.
+  Awaited awaited() { return watch_.awaited(); }
 
  private:
   void post(std::function<void()> task);
   bool take_posted();
   bool advance();
   bool notice_departures();
+  void watch_peers();
   void tell_caller();
   template <typename Condition>
   void advance_until(Condition condition);
@@ -47,6 +52,7 @@ class ShmProgress {
   // Of the thread that makes progress.
   CollectiveQueue collectives_;
   Channels channels_;
+  PeerWatch watch_;
 
   // Between the caller and the engine's own thread.
   std::mutex mutex_;

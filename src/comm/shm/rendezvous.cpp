@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x74757474;  // "tutt"
 /// Changes whenever the layout of the segment or of these messages does.
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 // Rank 0 decides that the time is up and tells the others; they give it this much longer.
 constexpr std::chrono::seconds kGrace{3};
 

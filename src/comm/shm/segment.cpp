@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/exit_note.h"
 #include "comm/shm/round_up.h"
 
 namespace tutti::shm {
@@ -33,11 +34,12 @@ Fd Segment::create_file(int size) {
   return file;
 }
 
-Segment::Segment(Fd file, int rank, int size, int servers)
+Segment::Segment(Fd file, int rank, int size, int servers, std::vector<int> job_ranks)
     : file_(std::move(file)),
       rank_(rank),
       size_(size),
       servers_(servers),
+      job_ranks_(std::move(job_ranks)),
       ring_bytes_(Layout::ring_bytes(size)),
       bytes_(Layout::total(size)) {
   void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
@@ -61,10 +63,11 @@ std::byte* Segment::ring(int from, int to) {
   return reinterpret_cast<std::byte*>(&channel(from, to)) + Layout::kChannelHeaderBytes;
 }
 
-void Segment::fail(const std::string& text) noexcept {
+void Segment::fail(const std::string& text, int culprit) noexcept {
   Control& shared = control();
   uint32_t none = 0;
   if (shared.failure.compare_exchange_strong(none, 1)) {
+    shared.culprit = culprit;
     std::strncpy(shared.failure_text, text.c_str(), sizeof(shared.failure_text) - 1);
     shared.failure.store(2);
   }
@@ -76,14 +79,18 @@ std::string Segment::failure_text() {
   for (int i = 0; i < 1000 && control().failure.load() != 2; ++i)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (control().failure.load() != 2) return "a rank has died while it reported a failure";
+  if (control().culprit >= 0) note_culprit(control().culprit);
   return control().failure_text;
 }
 
 std::string Segment::describe(int rank) {
   const int workers = size_ - servers_;
   if (rank >= workers) return fmt::format("parameter server {} (pid {})", rank - workers, state(rank).pid);
+  if (job_rank(workers - 1) != workers - 1) return fmt::format("rank {} (pid {})", job_rank(rank), state(rank).pid);
   return fmt::format("rank {} of {} (pid {})", rank, workers, state(rank).pid);
 }
+
+int Segment::job_rank(int rank) const { return job_ranks_.empty() ? rank : job_ranks_[static_cast<std::size_t>(rank)]; }
 
 bool Segment::has_cpu_per_rank() {
   // The union: ranks that are bound to one processor each have as many as there are ranks.

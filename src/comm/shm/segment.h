@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/call.h"
 #include "comm/shm/doorbell.h"
@@ -29,6 +30,10 @@ struct RankState {
   /// Bit r: rank r has put bytes into its channel to this rank, or taken some out of the channel from it.
   alignas(64) std::atomic<uint64_t> mail{0};
   RoundLine rounds[2];
+  /// What others look at when they have waited long for this rank: a number that grows as long as its process runs, and
+  /// the ranks (a bit for each) that it waits for itself.
+  alignas(64) std::atomic<uint64_t> signs{0};
+  std::atomic<uint64_t> awaits{0};
   alignas(64) std::atomic<uint32_t> has_left{0};
   int32_t pid = 0;
   cpu_set_t cpus{};  // on which it may run
@@ -46,8 +51,9 @@ class Segment {
  public:
   /// Rank 0 creates the file, the others get it from rank 0.
   static Fd create_file(int size);
-  /// The last `servers` ranks are called parameter servers in messages.
-  Segment(Fd file, int rank, int size, int servers = 0);
+  /// The last `servers` ranks are called parameter servers in messages; `job_ranks` is what the others are called
+  /// there.
+  Segment(Fd file, int rank, int size, int servers = 0, std::vector<int> job_ranks = {});
   ~Segment();
   Segment(const Segment&) = delete;
 
@@ -64,21 +70,25 @@ class Segment {
   std::byte* ring(int from, int to);
   std::size_t ring_bytes() const { return ring_bytes_; }
 
-  /// Ends communication for the whole group. The first failure wins, and every rank reports its text. Any thread.
-  void fail(const std::string& text) noexcept;
+  /// Ends communication for the whole group. The first failure wins, and every rank reports its text, and `culprit`
+  /// (its number in the job; -1: nobody) in its exit note. Any thread.
+  void fail(const std::string& text, int culprit = -1) noexcept;
   bool has_failed() { return control().failure.load() != 0; }
   /// The text of the failure; only after has_failed().
   std::string failure_text();
 
-  /// "rank 2 of 4 (pid 123)", "parameter server 0 (pid 124)"
+  /// "rank 2 of 4 (pid 123)", "parameter server 0 (pid 124)"; "rank 2 (pid 123)" where the group is a part of the job.
   std::string describe(int rank);
+  /// What the job calls it.
+  int job_rank(int rank) const;
   /// Whether there is a processor for every rank.
   bool has_cpu_per_rank();
 
  private:
   struct Control {
     alignas(64) std::atomic<uint32_t> failure{0};  // 0: none, 1: text is being written, 2: text is complete
-    char failure_text[1020] = {};
+    int32_t culprit = -1;                          // with the text
+    char failure_text[1016] = {};
     RankState ranks[kMaxRanks];
   };
   struct Layout;
@@ -89,6 +99,7 @@ class Segment {
   int rank_;
   int size_;
   int servers_;
+  std::vector<int> job_ranks_;
   std::size_t ring_bytes_;
   std::size_t bytes_;
   std::byte* base_;

@@ -1,5 +1,6 @@
 #include "comm/shm/shm.h"
 
+#include "base/exit_note.h"
 #include "comm/shm/monitor.h"
 #include "comm/shm/progress.h"
 #include "comm/shm/rendezvous.h"
@@ -33,9 +34,9 @@ class ShmCommunicator : public Communicator {
  public:
   ShmCommunicator(const ShmOptions& options, Meeting meeting)
       : lifeline_(std::move(meeting.own_lifeline)),
-        segment_(std::move(meeting.file), options.rank, options.size, options.servers),
-        engine_(segment_, {spin_of(options), options.progress_thread}),
-        monitor_(segment_, std::move(meeting.lifelines)) {}
+        segment_(std::move(meeting.file), options.rank, options.size, options.servers, options.ranks),
+        engine_(segment_, {spin_of(options), options.progress_thread, options.limits}),
+        monitor_(segment_, std::move(meeting.lifelines), sign_interval(options.limits)) {}
 
   ~ShmCommunicator() override { segment_.own().has_left.store(1); }
 
@@ -90,7 +91,16 @@ class ShmCommunicator : public Communicator {
   }
 
   void abort(const std::string& reason) noexcept override {
-    segment_.fail(fmt::format("rank {} of {} stopped: {}", rank(), size(), reason));
+    const int own = segment_.job_rank(rank());
+    const std::string who = own == rank() ? fmt::format("rank {} of {}", own, size()) : fmt::format("rank {}", own);
+    // Where this rank stops because of another, of whichever group, that one is to blame.
+    segment_.fail(fmt::format("{} stopped: {}", who, reason), noted_culprit().value_or(own));
+  }
+
+  Awaited awaited() override {
+    Awaited all = engine_.awaited();
+    for (int& rank : all.ranks) rank = segment_.job_rank(rank);
+    return all;
   }
 
  private:

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "comm/wait_limits.h"
 #include "tutti/communicator.h"
 
 namespace tutti {
@@ -17,6 +19,10 @@ struct ShmOptions {
   std::string job = "";
   /// How long to wait for all ranks to come at the start.
   std::chrono::milliseconds connect_timeout{60'000};
+  /// How long a wait goes on while nothing moves.
+  WaitLimits limits = {};
+  /// What messages call the ranks of this group: their numbers in the job. Empty: these.
+  std::vector<int> ranks = {};
   /// How long a wait polls before it sleeps in the kernel; 0 µs sleeps at once. Unset: long when there is a core
   /// for every rank, short otherwise.
   std::chrono::microseconds spin{-1};
