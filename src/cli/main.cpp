@@ -28,6 +28,7 @@
 #include "cli/train_command.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
+#include "train/failures.h"
 #include "train/plugin.h"
 #include "train/torch_facts.h"
 #include "tutti/communicator.h"
@@ -139,6 +140,9 @@ int run_and_explain(int argc, char** argv) {
   } catch (const UsageError& error) {
     say(error.what());
     return kExitUsage;
+  } catch (const TrainingFailed& error) {
+    say(error.what());
+    return error.exit_code();
   } catch (const std::exception& error) {
     say(error.what());
     return kExitError;

@@ -1,20 +1,9 @@
 #include "sweep/sweep_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <thread>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/files.h"
 #include "base/median.h"
 #include "record/record_reader.h"
@@ -25,35 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The processes of a sweep that was killed end a moment after it.
-constexpr double kLockSeconds = 5;
-
-/// Whether the process that has written its number to the lock still lives. On another machine: no.
-bool is_holder_alive(const fs::path& lock) {
-  const int pid = std::atoi(read_file(lock).c_str());
-  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
-}
-
-int take_lock(const fs::path& folder) {
-  const fs::path file = folder / "lock";
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) throw Error("cannot open {}: {}", file.string(), std::strerror(errno));
-  for (const auto start = Clock::now(); ::flock(fd, LOCK_EX | LOCK_NB) != 0;) {
-    const int reason = errno;
-    if (reason == EINTR) continue;
-    if (reason == EWOULDBLOCK && !is_holder_alive(file) && seconds_since(start) < kLockSeconds) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      continue;
-    }
-    ::close(fd);
-    if (reason == EWOULDBLOCK)
-      throw Error("another `tutti bench` is at work in {}: wait until it has ended, or stop it", folder.string());
-    throw Error("cannot lock {}: {}", file.string(), std::strerror(reason));
-  }
-  const std::string pid = std::to_string(::getpid());
-  // On a full disk it stays empty, which only means that others wait a little before they complain.
-  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) return fd;
-  return fd;
+FolderLock take_lock(const fs::path& folder) {
+  FolderLock lock(folder);
+  if (!lock.holder().empty())
+    throw Error("another `tutti bench` is at work in {} ({}): wait until it has ended, or stop it", folder.string(),
+                lock.holder());
+  if (!lock.problem().empty()) throw Error("cannot lock {}: {}", (folder / "lock").string(), lock.problem());
+  return lock;
 }
 
 /// For people who watch: a step's samples over its median time without warm-up.
@@ -70,18 +37,7 @@ CellOutcome outcome_of(const Cell& cell) {
 
 }  // namespace
 
-SweepFolder::SweepFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
-
-SweepFolder::SweepFolder(SweepFolder&& other) noexcept
-    : path_(std::move(other.path_)),
-      lock_(std::exchange(other.lock_, -1)),
-      plan_(std::move(other.plan_)),
-      outcomes_(std::move(other.outcomes_)),
-      records_(std::move(other.records_)) {}
-
-SweepFolder::~SweepFolder() {
-  if (lock_ >= 0) ::close(lock_);
-}
+SweepFolder::SweepFolder(fs::path path, FolderLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
 SweepFolder SweepFolder::create(const fs::path& path, const SweepPlan& plan) {
   make_folders(path);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/folder_lock.h"
 #include "record/cell.h"
 #include "record/record_file.h"
 #include "record/sweep_plan.h"
@@ -33,9 +34,8 @@ class SweepFolder {
   static SweepFolder create(const std::filesystem::path& path, const SweepPlan& plan);
   /// Opens one that is there. Throws UsageError when it is no sweep, Error when another process has it.
   static SweepFolder open(const std::filesystem::path& path);
-  SweepFolder(SweepFolder&& other) noexcept;
+  SweepFolder(SweepFolder&& other) noexcept = default;
   SweepFolder& operator=(SweepFolder&&) = delete;
-  ~SweepFolder();
 
   const std::filesystem::path& path() const { return path_; }
   const SweepPlan& plan() const { return plan_; }
@@ -47,14 +47,14 @@ class SweepFolder {
   void add(const Cell& cell);
 
   /// For the processes of cells: while one of them lives, nobody else can have the folder. Not closed by exec there.
-  int lock_fd() const { return lock_; }
+  int lock_fd() const { return lock_.fd(); }
 
  private:
-  SweepFolder(std::filesystem::path path, int lock);
+  SweepFolder(std::filesystem::path path, FolderLock lock);
   void read_outcomes();
 
   std::filesystem::path path_;
-  int lock_ = -1;
+  FolderLock lock_;
   SweepPlan plan_;
   std::map<std::string, CellOutcome> outcomes_;
   std::optional<RecordFile> records_;

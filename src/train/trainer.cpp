@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/exit_note.h"
 #include "comm/connect.h"
@@ -31,7 +32,13 @@ std::filesystem::path status_place(const TrainOptions& options, const LaunchEnv&
 
 int train_as_rank(const TrainOptions& options, const LaunchEnv& env) {
   set_compute_threads(options.threads);
-  if (options.checkpoint_steps > 0 || options.checkpoint_minutes > 0) note_stop_signals();
+  std::unique_ptr<EndsAtStopSignal> loading;
+  if (options.saves_checkpoints()) {
+    note_stop_signals();
+    // Servers go on until their ranks have saved.
+    if (env.rank < env.size - options.strategy_options.servers)
+      loading = std::make_unique<EndsAtStopSignal>(env.rank == 0);
+  }
   LaunchEnv ranks = env;
   if (serve_if_server(options, ranks)) return 0;
   const std::unique_ptr<Communicator> comm = connect(options, ranks);
@@ -48,7 +55,8 @@ int train_as_rank(const TrainOptions& options, const LaunchEnv& env) {
     const std::unique_ptr<Servers> servers = connect_servers(options, ranks);
     std::optional<StatusBoard::Watch> watched_servers;
     if (servers) watched_servers.emplace(status, [&servers] { return servers->push_pull().awaited(); });
-    const bool is_done = RankTrainer(options, ranks, *comm, servers ? &servers->push_pull() : nullptr).run();
+    PushPull* const push_pull = servers ? &servers->push_pull() : nullptr;
+    const bool is_done = RankTrainer(options, ranks, *comm, push_pull, std::move(loading)).run();
     watched_servers.reset();
     if (servers) servers->stop();
     comm->barrier()->wait();  // nobody leaves while others still need them
