@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "base/sha256.h"
 #include "record/run_finder.h"
 #include "tutti/error.h"
@@ -94,7 +95,7 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model,
   std::error_code ignored;
   remove_tree(temporary);
   try {
-    make_folders(temporary);
+    make_folders(temporary, Readers::owner);
     nlohmann::json state = {{"format", kFormat},
                             {"step", progress.step},
                             {"epoch", progress.epoch},
@@ -103,7 +104,7 @@ fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model,
                             {"options", options}};
     state["sha256"][kWeightsFile] = write_tensors(temporary / kWeightsFile, tensors_of(model, true));
     state["sha256"][kOptimizerFile] = write_tensors(temporary / kOptimizerFile, optimizer_state);
-    write_file_atomically(temporary / kStateFile, state.dump(1) + "\n");
+    write_file_atomically(temporary / kStateFile, state.dump(1) + "\n", Readers::owner);
     remove_tree(folder);
     fs::rename(temporary, folder);
     flush_to_disk(checkpoints_folder);
@@ -133,7 +134,7 @@ bool has_checkpoint(const fs::path& run_folder) { return !checkpoints_in(run_fol
 Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
   try {
     try {
-      state_ = nlohmann::json::parse(read_file(folder / kStateFile));
+      state_ = read_json_file(folder / kStateFile);
       if (state_.at("format") != kFormat)
         throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
                     state_.at("format").dump(), kFormat);

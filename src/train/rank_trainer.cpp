@@ -79,7 +79,7 @@ void RankTrainer::open_run_folder() {
     for (int again = 2; options_.name.empty() && fs::exists(run_folder_); ++again)
       run_folder_ = fs::path(options_.runs_folder) / fmt::format("{}-{}", name, again);
   }
-  make_folders(run_folder_);
+  make_folders(run_folder_, Readers::owner);
   records_.add_sink(json_lines((run_folder_ / kRecordsFile).string()));
 }
 
