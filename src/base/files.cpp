@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +17,7 @@ namespace {
 /// A file descriptor that closes itself.
 class Descriptor {
  public:
-  Descriptor(const std::filesystem::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+  Descriptor(int fd, const std::filesystem::path& path) : fd_(fd) {
     if (fd_ < 0) throw Error("cannot open {}: {}", path.string(), std::strerror(errno));
   }
   Descriptor(const Descriptor&) = delete;
@@ -28,10 +29,14 @@ class Descriptor {
   int fd_;
 };
 
+Descriptor open_to_read(const std::filesystem::path& path) {
+  return {::open(path.c_str(), O_RDONLY | O_CLOEXEC), path};
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  const Descriptor file(path, O_RDONLY);
+  const Descriptor file = open_to_read(path);
   std::string content;
   std::error_code ignored;
   if (const auto size = std::filesystem::file_size(path, ignored); !ignored) content.reserve(size);
@@ -45,11 +50,16 @@ std::string read_file(const std::filesystem::path& path) {
   }
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+int create_new_file(const std::filesystem::path& temporary, Readers readers) {
+  ::unlink(temporary.c_str());
+  return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, readers == Readers::owner ? 0600 : 0644);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content, Readers readers) {
   std::filesystem::path temporary = path;
   temporary += ".tmp";
   try {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    const Descriptor file(create_new_file(temporary, readers), temporary);
     while (!content.empty()) {
       const ssize_t put = ::write(file.get(), content.data(), content.size());
       if (put < 0 && errno == EINTR) continue;
@@ -67,16 +77,22 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 }
 
 void flush_to_disk(const std::filesystem::path& path) {
-  const Descriptor file(path, O_RDONLY);
+  const Descriptor file = open_to_read(path);
   // EINVAL: a file system that cannot flush folders; nothing more can be done there.
   if (::fsync(file.get()) != 0 && errno != EINVAL)
     throw Error("cannot flush {}: {}", path.string(), std::strerror(errno));
 }
 
-void make_folders(const std::filesystem::path& path) {
-  std::error_code reason;
-  std::filesystem::create_directories(path, reason);
-  if (reason) throw Error("cannot create the folder {}: {}", path.string(), reason.message());
+void make_folders(const std::filesystem::path& path, Readers readers) {
+  std::filesystem::path folder;
+  for (const auto& part : path) {
+    folder /= part;
+    if (::mkdir(folder.c_str(), readers == Readers::owner ? 0700 : 0755) == 0) continue;
+    const int reason = errno;  // of a folder that is there, also one on a disk that cannot be written to
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored))
+      throw Error("cannot create the folder {}: {}", path.string(), std::strerror(reason == EEXIST ? ENOTDIR : reason));
+  }
 }
 
 void remove_tree(const std::filesystem::path& path) noexcept {

@@ -50,7 +50,7 @@ bool is_alive(const Holder& holder) {
 
 FolderLock::FolderLock(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "lock";
-  Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) throw Error("cannot open {}: {}", file.string(), std::strerror(errno));
   for (const auto start = Clock::now(); ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;) {
     const int reason = errno;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/utf8.h"
+
 namespace tutti {
 namespace {
 
@@ -46,6 +48,25 @@ std::string unknown_name(std::string_view kind, std::string_view name, const std
   const std::string nearest = nearest_name(name, known);
   const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
   return fmt::format("unknown {} '{}'{} Known: {}.", kind, name, hint.empty() ? "." : hint, fmt::join(known, ", "));
+}
+
+std::string problem_of_folder_name(std::string_view name) {
+  constexpr std::size_t kLongest = 240;  // file systems have room for 255 bytes, and some names get an ending
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 127; };
+  if (name.empty()) return "it is empty";
+  if (name.size() > kLongest) return fmt::format("it has {} bytes, more than {}", name.size(), kLongest);
+  if (!is_utf8(name)) return "its bytes are no UTF-8 text";
+  if (std::any_of(name.begin(), name.end(), is_control)) return "it has a line end or another control character in it";
+  if (name.find('/') != std::string_view::npos) return "it has a '/' in it";
+  if (name == "." || name == "..") return "it means another folder";
+  return "";
+}
+
+bool is_host_name(std::string_view name) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-@";
+  constexpr std::size_t kLongest = 255;
+  return !name.empty() && name.size() <= kLongest && name.front() != '-' &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 }  // namespace tutti

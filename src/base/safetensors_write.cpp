@@ -27,7 +27,7 @@ class TemporaryFile {
       : path_(path),
         temporary_(path.string() + ".tmp"),
         bytes_(bytes),
-        fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+        fd_(create_new_file(temporary_, Readers::owner)) {
     if (fd_.get() < 0) throw Error("cannot open {}: {}", temporary_.string(), std::strerror(errno));
     created_ = true;
     // A disk without room says so here, before the rest of it is filled up for everybody else. Some file systems

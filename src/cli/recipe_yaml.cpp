@@ -16,6 +16,10 @@ namespace {
   throw UsageError("{}:{}: {}", file, mark.line + 1, what);
 }
 
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 Recipe parse_recipe(const std::string& text, const std::string& file) {
@@ -40,7 +44,9 @@ Recipe parse_recipe(const std::string& text, const std::string& file) {
       recipe.about = value;
       continue;
     }
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
+    if (has(keys_outside_recipes(), key))
+      fail(file, entry.first.Mark(), fmt::format("'{}' is not for recipes: give --{} on the command line", key, key));
+    if (!has(known, key)) {
       const std::string nearest = nearest_name(key, known);
       fail(file, entry.first.Mark(),
            fmt::format("unknown option '{}'{} A recipe sets options of `tutti train`, without their dashes.", key,

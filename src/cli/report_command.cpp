@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -54,8 +57,11 @@ CellSet read_any(const std::string& name, const std::string& runs_folder) {
 /// A folder that is gone when its owner is.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("tutti-report-{}", ::getpid())) {
-    make_folders(path_);
+  TemporaryFolder() {
+    // A name that nobody can guess: another user could have put links there.
+    std::string name = (fs::temp_directory_path() / "tutti-report-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw Error("cannot make the folder {}: {}", name, std::strerror(errno));
+    path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

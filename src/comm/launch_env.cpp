@@ -93,6 +93,8 @@ LaunchEnv read_numbers(const Variables& env, const Names& names, const char* lau
   return result;
 }
 
+constexpr int kMostNodes = 1'000'000;
+
 /// Ranks per node from Slurm's "2(x3),1": 2, 2, 2, 1.
 std::vector<int> tasks_per_node(const char* name, const std::string& text) {
   std::vector<int> tasks;
@@ -112,7 +114,7 @@ std::vector<int> tasks_per_node(const char* name, const std::string& text) {
     if (end - at > 2 && at[0] == '(' && at[1] == 'x') {
       at += 2;
       times = number();
-      if (at == end || *at++ != ')' || times > 1'000'000) fail();
+      if (at == end || *at++ != ')' || times > kMostNodes - static_cast<int>(tasks.size())) fail();
     }
     tasks.insert(tasks.end(), static_cast<std::size_t>(times), count);
     if (at != end && *at++ != ',') fail();

@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 constexpr int kCannotResume = 33;  // curl's exit codes
 constexpr int kHttpError = 22;
 constexpr int kBadResume = 36;
+constexpr int kTimedOut = 28;
 
 /// Runs curl to its end; what it says goes to our stderr. Returns its exit code.
 int run_curl(std::vector<std::string> arguments) {
@@ -41,7 +42,8 @@ void download(const Download& what) {
   }
   const bool is_begun = fs::exists(part) && fs::file_size(part) > 0;
   const auto fetch = [&](bool resume) {
-    std::vector<std::string> arguments{"--output", part.string()};
+    std::vector<std::string> arguments{"--output", part.string(),  "--speed-limit",
+                                       "1",        "--speed-time", std::to_string(what.stall_seconds)};
     if (resume) arguments.insert(arguments.end(), {"--continue-at", "-"});
     arguments.push_back(what.url);
     return run_curl(std::move(arguments));
@@ -52,6 +54,10 @@ void download(const Download& what) {
   if (is_begun && (cannot_go_on || (code == 0 && !is_right(part, what.sha256)))) {
     fs::remove(part);
     code = fetch(false);
+  }
+  if (code == kTimedOut) {
+    throw Error("{} does not answer, or sends nothing for {} s. To go on, repeat the command.", what.url,
+                what.stall_seconds);
   }
   if (code != 0) {
     throw Error(

@@ -9,6 +9,7 @@ struct Download {
   std::string url;
   std::filesystem::path to;
   std::string sha256;
+  int stall_seconds = 60;  // without a byte, after which the server is given up
 };
 
 /// Fetches a file with the program curl, which knows proxies and certificates. It grows as TO.part, from which an

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/files.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -16,6 +17,9 @@ namespace {
 constexpr uint32_t kImagesMagic = 2051;
 constexpr uint32_t kLabelsMagic = 2049;
 constexpr uint32_t kMaxSide = 4096;  // pixels; keeps count × rows × columns far from overflow
+// Pictures shrink to a fifth. What shrinks far more, and is large, is made to fill memories.
+constexpr int64_t kLargeBytes = int64_t{256} << 20;
+constexpr int64_t kMostExpansion = 100;
 constexpr int64_t kReadBytes = int64_t{1} << 20;
 
 constexpr const char* kFetchAgain = "Replace it with a fresh copy of the original file.";
@@ -52,6 +56,7 @@ class GzipReader {
 
   /// True when the file, despite its name, is not compressed at all.
   bool is_misnamed() { return path_.extension() == ".gz" && gzdirect(file_) != 0; }
+  bool is_compressed() { return gzdirect(file_) == 0; }
   /// True when the compressed stream stopped before its own end mark.
   bool is_cut_off() {
     int code = Z_OK;
@@ -107,6 +112,15 @@ std::array<uint32_t, 3> read_header(GzipReader& reader, const std::filesystem::p
 /// Reads the `expected` bytes that must make up the rest of the file.
 std::vector<uint8_t> read_body(GzipReader& reader, const std::filesystem::path& path, int64_t expected,
                                const std::string& meaning) {
+  std::error_code ignored;
+  const auto stored = static_cast<int64_t>(std::filesystem::file_size(path, ignored));
+  if (!ignored && reader.is_compressed() && expected > kLargeBytes && expected / kMostExpansion > stored) {
+    throw Error(
+        "{}: {} of it would become {}, {}, more than {} times as much: no pictures are stored like that. If it is what "
+        "you want, unpack it with gunzip first. {}",
+        path.string(), readable_bytes(static_cast<uint64_t>(stored)), meaning,
+        readable_bytes(static_cast<uint64_t>(expected)), kMostExpansion, kFetchAgain);
+  }
   // Grows with what arrives, so that a damaged header cannot claim all memory. One byte more than expected shows
   // whether the file ends there, and lets zlib reach and verify its checksum.
   std::vector<uint8_t> content;

@@ -9,6 +9,8 @@ namespace {
 
 // One byte of a deflate stream makes at most 1032 bytes, and the smallest pixel is one bit.
 constexpr uint64_t kMostPixelsPerByte = 1032 * 8;
+// A hundred times what a network takes. Without a limit 100 KB could ask for gigabytes.
+constexpr uint64_t kMostPixels = 100'000'000;
 
 /// libpng's simplified reader, freed whatever happens.
 class PngImage {
@@ -26,6 +28,10 @@ class PngImage {
     if (uint64_t{image_.width} * image_.height / kMostPixelsPerByte > content.size()) {
       throw Error("{}: its header announces {}x{} pixels, far more than its {} bytes can hold", name_, image_.width,
                   image_.height, content.size());
+    }
+    if (uint64_t{image_.width} * image_.height > kMostPixels) {
+      throw Error("{}: has {}x{} pixels; {} million are the most that are read", name_, image_.width, image_.height,
+                  kMostPixels / 1'000'000);
     }
   }
 

@@ -5,8 +5,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
 
 #include "base/exit_note.h"
+#include "base/names.h"
 #include "base/process.h"
 #include "base/terminal.h"
 #include "comm/mpi/mpi.h"
@@ -14,6 +16,8 @@
 
 namespace tutti {
 namespace {
+
+constexpr int kMostSlots = 1'000'000;  // more than anybody has: a slip
 
 /// What a person has set stays.
 void set_unless_set(const char* name, const char* value) { ::setenv(name, value, 0); }
@@ -27,12 +31,17 @@ int count_slots(const std::string& hosts) {
     const std::size_t colon = entry.find(':');
     int number = 1;
     const char* const end = entry.data() + entry.size();
-    bool is_fine = colon != 0 && !entry.empty();
+    bool is_fine = is_host_name(std::string_view(entry).substr(0, colon));
     if (colon != std::string::npos) {
       const auto [rest, error] = std::from_chars(entry.data() + colon + 1, end, number);
       is_fine = is_fine && error == std::errc() && rest == end && number >= 1;
     }
-    if (!is_fine) throw UsageError("--hosts {}: '{}' does not read like HOST or HOST:RANKS", hosts, entry);
+    if (!is_fine)
+      throw UsageError(
+          "--hosts {}: '{}' does not read like HOST or HOST:RANKS; a host's name has letters, digits and . _ - in it, "
+          "and none begins with '-'",
+          hosts, entry);
+    if (number > kMostSlots - slots) throw UsageError("--hosts {}: more than {} ranks are too many", hosts, kMostSlots);
     slots += number;
   }
   if (slots == 0) throw UsageError("--hosts needs at least one host, as in --hosts node1:2,node2:2");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <functional>
 #include <map>
 #include <random>
@@ -15,7 +14,7 @@ namespace tutti {
 
 std::string make_job_name() {
   std::random_device random;
-  return fmt::format("{}-{:x}-{:08x}", ::getpid(), static_cast<unsigned long long>(std::time(nullptr)), random());
+  return fmt::format("{}-{:08x}{:08x}{:08x}{:08x}", ::getpid(), random(), random(), random(), random());
 }
 
 std::vector<std::string> rank_environment(const LaunchOptions& options, int rank, const std::string& job,

@@ -7,7 +7,7 @@
 
 namespace tutti {
 
-/// A name that no other launch has.
+/// A name that no other launch has, and that nobody can guess.
 std::string make_job_name();
 
 /// Our environment with a rank's own variables; notes of its end go to `exit_notes_fd`.

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "base/names.h"
 #include "tutti/error.h"
 
@@ -99,8 +100,8 @@ std::optional<Box> load_if_there(const std::string& name) {
   const fs::path path = state_folder(name) / "state.json";
   if (!fs::exists(path)) return std::nullopt;
   try {
-    return nlohmann::json::parse(read_file(path)).get<Box>();
-  } catch (const nlohmann::json::exception& error) {
+    return read_json_file(path).get<Box>();
+  } catch (const std::exception& error) {
     throw Error("{}: is not what `tutti cluster up` writes ({}). `tutti cluster down --name {}` removes it.",
                 path.string(), error.what(), name);
   }

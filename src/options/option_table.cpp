@@ -231,7 +231,7 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
 
   rows.begin("Results");
   rows.add("name", &v.name, "of the run; unset: time, model and data").not_recorded().set_by_sweeps();
-  rows.add("runs", &v.runs_folder, "folder that holds the runs").not_recorded().set_by_sweeps();
+  rows.add("runs", &v.runs_folder, "folder that holds the runs").not_recorded().not_in_recipes().set_by_sweeps();
   rows.add("summary", &v.summary_file, "write a summary to this file, one JSON object")
       .not_recorded()
       .not_in_recipes()
@@ -239,6 +239,7 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.add("trace", &v.trace_file,
            "write what every rank does in a few steps to this file, for Perfetto or chrome://tracing")
       .not_recorded()
+      .not_in_recipes()
       .set_by_sweeps();
   rows.add("trace-steps", &v.trace_steps, "how many steps, from shortly after the plan is made").must_be(at_least(0));
   rows.add("log-every", &v.log_every, "steps between throughput lines").must_be(at_least(1));

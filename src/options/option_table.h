@@ -84,6 +84,9 @@ void take_over(TrainOptions& options, const TrainOptions& had, const std::functi
 
 /// Names that a recipe may set.
 std::vector<std::string> recipe_keys();
+/// Names that only a command line may: a recipe may come from anybody, and decides neither where files are written nor
+/// what is continued.
+std::vector<std::string> keys_outside_recipes();
 /// Whether the option is the sweep's own business. Not for names that are in no table.
 bool is_set_by_sweeps(const std::string& name);
 /// Options that change how fast a run is, by their keys in records, and what they are unless somebody says so.

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/names.h"
+#include "base/utf8.h"
 #include "options/option_table.h"
 #include "tutti/error.h"
 
@@ -96,6 +97,8 @@ void check_values(const TrainOptions& options, const KnownNames& names) {
     if (option.range && number && !option.range->has(*number))
       throw UsageError("--{} is {}: it must be {}", option.name, *number, option.range->describe());
     const auto* const text = std::get_if<std::string*>(&option.field);
+    if (text != nullptr && !is_utf8(**text))
+      throw UsageError("--{} '{}': its bytes are no UTF-8 text, which records need", option.name, valid_utf8(**text));
     if (text != nullptr && !option.names.empty() &&
         std::find(option.names.begin(), option.names.end(), **text) == option.names.end())
       throw UsageError(unknown_name(option.kind, **text, option.names));
@@ -141,6 +144,14 @@ std::vector<std::string> recipe_keys() {
     keys.push_back(option.name);
     if (std::holds_alternative<std::optional<bool>*>(option.field)) keys.push_back("no-" + option.name);
   }
+  return keys;
+}
+
+std::vector<std::string> keys_outside_recipes() {
+  TrainOptions usual;
+  std::vector<std::string> keys;
+  for (const TrainOption& option : train_option_table(usual))
+    if (!option.in_recipes && !option.name.empty()) keys.push_back(option.name);
   return keys;
 }
 

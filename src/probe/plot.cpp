@@ -11,7 +11,7 @@ std::string gnuplot_program(const std::vector<ProbedLevel>& levels, const std::f
   program += fmt::format(
       "set output {}\nset title 'Bus bandwidth over message size'\nset logscale xy\nset format x '%.0b %BB'\n"
       "set xlabel 'message'\nset ylabel 'GB/s'\nset xtics 1024,16\nset grid\nset key outside right\n",
-      gnuplot_quoted(file.string()));
+      gnuplot_file(file));
   std::string curves, blocks;
   int number = 0;
   for (const ProbedLevel& level : levels) {

@@ -3,12 +3,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/json_files.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
-
-constexpr int kDeepest = 64;  // no record is nearly as deep; the stack is not endless
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -42,7 +41,7 @@ char JsonText::next() {
 
 void JsonText::open(char bracket) {
   if (next() != bracket) refuse(bracket == '{' ? "an object" : "a list");
-  if (++depth_ > kDeepest) throw Error("it is nested more than {} deep", kDeepest);
+  if (++depth_ > kDeepestJson) throw Error("it is nested more than {} deep", kDeepestJson);
   ++at_;
 }
 

@@ -10,8 +10,8 @@
 namespace tutti {
 namespace {
 
-constexpr std::size_t kMostDigits = 9;        // of a number in a name
-constexpr int64_t kMostNodesInRange = 65536;  // more than any cluster has: a typing error
+constexpr std::size_t kMostDigits = 9;     // of a number in a name
+constexpr std::size_t kMostNodes = 65536;  // more than any cluster has: a typing error
 
 bool is_decimal(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -46,7 +46,7 @@ bool expand_numbers(const std::string& prefix, const std::string& numbers, std::
     const std::string last = dash == std::string::npos ? first : range.substr(dash + 1);
     if (!is_number(first) || !is_number(last)) return false;
     const int64_t from = std::stoll(first), to = std::stoll(last);
-    if (to < from || to - from > kMostNodesInRange) return false;
+    if (to < from || to - from >= static_cast<int64_t>(kMostNodes - names.size())) return false;
     for (int64_t i = from; i <= to; ++i) names.push_back(fmt::format("{}{:0{}}", prefix, i, first.size()));
   }
   return true;
@@ -98,6 +98,7 @@ std::optional<std::vector<std::string>> expand_node_list(const std::string& list
                !expand_numbers(part.substr(0, open), part.substr(open + 1, part.size() - open - 2), names)) {
       return std::nullopt;
     }
+    if (names.size() > kMostNodes) return std::nullopt;
   }
   return names;
 }

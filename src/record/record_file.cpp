@@ -14,7 +14,7 @@
 namespace tutti {
 
 RecordFile::RecordFile(const std::filesystem::path& path)
-    : path_(path), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+    : path_(path), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
   if (file_ < 0) throw Error("cannot open the record file {}: {}", path.string(), std::strerror(errno));
   off_t end = ::lseek(file_, 0, SEEK_END);
   for (char last = 0; end > 0 && ::pread(file_, &last, 1, end - 1) == 1 && last != '\n';) --end;

@@ -1,6 +1,7 @@
 #include "record/sweep_plan.h"
 
 #include "base/files.h"
+#include "base/names.h"
 #include "record/schemas.h"
 
 namespace tutti::sweep {
@@ -67,14 +68,18 @@ void from_json(const json& from, SweepCell& cell) { cell = read_text<SweepCell>(
 
 SweepPlan read_sweep_plan(const std::filesystem::path& file) {
   try {
-    return read_text<SweepPlan>(read_file(file));
+    SweepPlan plan = read_text<SweepPlan>(read_file(file));
+    for (const SweepCell& cell : plan.cells)
+      if (const std::string problem = problem_of_folder_name(cell.id); !problem.empty())
+        throw Error("the id '{}' of a cell cannot name its folder: {}", cell.id, problem);
+    return plan;
   } catch (const std::exception& problem) {
     throw Error("{} is not a sweep's description: {}", file.string(), problem.what());
   }
 }
 
 void write_sweep_plan(const std::filesystem::path& file, const SweepPlan& plan) {
-  write_file_atomically(file, schema(&plan).write(plan).dump(1) + "\n");
+  write_file_atomically(file, schema(&plan).write(plan).dump(1) + "\n", Readers::owner);
 }
 
 }  // namespace tutti::sweep

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/names.h"
 #include "record/record_file.h"
 #include "record/record_reader.h"
 #include "record/run_finder.h"
@@ -28,7 +29,8 @@ void read_lines(const fs::path& file, CellSet& set) {
       set.cells.push_back(std::move(cell));
       return;
     }
-    cell.folder = (folder / cell.id).string();
+    // Of a published text's line, the id is no folder; nor of a record that somebody else has written.
+    if (problem_of_folder_name(cell.id).empty()) cell.folder = (folder / cell.id).string();
     const auto [place, is_new] = places.emplace(attempt_key(cell), set.cells.size());
     if (is_new)
       set.cells.push_back(std::move(cell));

@@ -42,9 +42,9 @@ bool draw_figures(const std::vector<Figure>& figures, const std::filesystem::pat
       program += is_svg ? fmt::format("set terminal svg size {},{} font 'sans,13' background 'white' name '{}'\n",
                                       figure.width, figure.height, name)
                         : fmt::format("set terminal pngcairo size {},{} font 'sans,10'\n", figure.width, figure.height);
-      program += fmt::format("set output {}\nset title {} noenhanced\n{}\nunset output\n",
-                             gnuplot_quoted((folder / (figure.id + "." + kind)).string()), gnuplot_quoted(figure.title),
-                             figure.program);
+      program +=
+          fmt::format("set output {}\nset title {} noenhanced\n{}\nunset output\n",
+                      gnuplot_file(folder / (figure.id + "." + kind)), gnuplot_quoted(figure.title), figure.program);
     }
   return draw_with_gnuplot(program);
 }

@@ -69,10 +69,10 @@ void add_heat_maps(const std::vector<Group>& groups, std::vector<Figure>& figure
                                         has_efficiency ? 100 * *found->second->efficiency : found->second->rate.mean);
     figure.program += "END\nset xtics (";
     for (std::size_t x = 0; x < networks.size(); ++x)
-      figure.program += fmt::format("{}{} {}", x == 0 ? "" : ", ", gnuplot_quoted(networks[x]), x);
+      figure.program += fmt::format("{}{} {}", x == 0 ? "" : ", ", gnuplot_tic_label(networks[x]), x);
     figure.program += ") noenhanced\nset ytics (";
     for (std::size_t y = 0; y < strategies.size(); ++y)
-      figure.program += fmt::format("{}{} {}", y == 0 ? "" : ", ", gnuplot_quoted(strategies[y]), y);
+      figure.program += fmt::format("{}{} {}", y == 0 ? "" : ", ", gnuplot_tic_label(strategies[y]), y);
     // Light colours only, so that black figures can be read on all of them.
     figure.program += fmt::format(
         ") noenhanced\nset xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset cblabel '{}'\n"

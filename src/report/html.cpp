@@ -1,22 +1,10 @@
 #include "report/html.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace tutti {
 
 using nlohmann::json;
-
-std::string valid_utf8(std::string text) {
-  // nlohmann's writer knows what is valid, and how to mend the rest.
-  const json quoted = std::move(text);
-  try {
-    (void)quoted.dump();
-    return quoted.get<std::string>();
-  } catch (const json::type_error&) {
-    return json::parse(quoted.dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
-  }
-}
 
 std::string escape_html(std::string_view text) {
   std::string escaped;

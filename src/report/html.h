@@ -9,9 +9,6 @@ namespace tutti {
 /// Text as it may stand between tags and inside a quoted attribute.
 std::string escape_html(std::string_view text);
 
-/// The text with U+FFFD in place of bytes that are not UTF-8.
-std::string valid_utf8(std::string text);
-
 /// JSON as it may stand in a <script type="application/json">: plain ASCII in which nothing looks like a tag.
 std::string json_for_script(const nlohmann::json& value);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "report/html.h"
 #include "report/inline_svg.h"
 #include "report/page_assets.h"

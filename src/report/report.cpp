@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "report/table_forms.h"
 #include "report/timeline.h"
 #include "tutti/error.h"
@@ -58,7 +59,7 @@ std::vector<std::pair<fs::path, std::string>> traces_of(const std::vector<Group>
 }
 
 json read_timeline(const fs::path& file, const std::string& title) {
-  const json trace = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const json trace = read_json_file(file);
   try {
     json shown = timeline_from_trace(trace);
     shown["title"] = fmt::format("{}: {}", title, shown.value("title", ""));

@@ -67,11 +67,12 @@ void add_step_parts_figure(const std::vector<Group>& groups, std::vector<Figure>
   figure.program =
       "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.85 border -1\n"
       "set boxwidth 0.7\nset ylabel 'ms per step'\nset yrange [0:*]\nset grid y\nset key outside right noenhanced\n"
-      "set xtics rotate by -45 noenhanced\n$parts << END\n";
+      "set xtics (";
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    figure.program += fmt::format("{}{} {}", i == 0 ? "" : ", ", gnuplot_tic_label(labels[i]), i);
+  figure.program += ") rotate by -45 noenhanced\n$parts << END\n";
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    std::string label = labels[i];
-    std::replace(label.begin(), label.end(), '"', '\'');
-    figure.program += fmt::format("\"{}\" {:.9g}", label, parts[i].compute_s * 1e3);
+    figure.program += fmt::format("{:.9g}", parts[i].compute_s * 1e3);
     for (const std::string& cause : causes) {
       const auto found = std::find_if(parts[i].exposed.begin(), parts[i].exposed.end(),
                                       [&](const auto& part) { return part.first == cause; });
@@ -81,8 +82,7 @@ void add_step_parts_figure(const std::vector<Group>& groups, std::vector<Figure>
   }
   figure.program += "END\nplot ";
   for (std::size_t i = 0; i < names.size(); ++i)
-    figure.program += fmt::format("{}$parts using {}{} title {}", i == 0 ? "" : ", ", i + 2, i == 0 ? ":xtic(1)" : "",
-                                  gnuplot_quoted(names[i]));
+    figure.program += fmt::format("{}$parts using {} title {}", i == 0 ? "" : ", ", i + 1, gnuplot_quoted(names[i]));
   figures.push_back(std::move(figure));
 }
 

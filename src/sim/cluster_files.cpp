@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "base/names.h"
 #include "base/yaml_files.h"
 #include "sim/cluster.h"
@@ -27,7 +28,12 @@ Link link_from(const LinkCost& cost, double ranks) {
 }  // namespace
 
 Cluster cluster_from_links(const std::string& text, const std::string& file) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json json;
+  try {
+    json = parse_json(text, file);
+  } catch (const Error& error) {
+    throw UsageError("{}: not a links file of `tutti probe`: {}", file, error.what());
+  }
   if (!json.is_object() || !json.contains("format") || json["format"] != "tutti-links-1")
     throw UsageError("{}: not a links file of `tutti probe`", file);
   Cluster cluster;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "base/proc_files.h"
 #include "comm/nodes.h"
 #include "tutti/error.h"
@@ -35,7 +36,7 @@ RankCondition condition_of(const RankStatus& status) {
 std::optional<RankStatus> read_status(const fs::path& file) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     try {
-      return nlohmann::json::parse(read_file(file)).get<RankStatus>();
+      return read_json_file(file).get<RankStatus>();
     } catch (const std::exception&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "launch/mpirun.h"
 #include "launch/slurm_file.h"
 #include "tutti/error.h"
 
@@ -70,6 +71,7 @@ Place find_place(const std::string& program, const std::string& hosts, const fs:
   Place place;
   place.program = program;
   place.hosts = hosts;
+  if (!hosts.empty()) count_slots(hosts);  // throws unless it can be read
   place.is_slurm = !environment("SLURM_JOB_ID").empty();
   place.slurm_cpus_per_task = std::atoi(environment("SLURM_CPUS_PER_TASK").c_str());
   if (const std::string mpi = environment("SLURM_MPI_TYPE"); !mpi.empty()) place.slurm_mpi = mpi;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "record/record_file.h"
 #include "record/record_reader.h"
 #include "report/run_records.h"
@@ -65,13 +66,7 @@ std::string what_is_missing(const Cell& cell, const RunRecords& run) {
 std::string readable(std::string text) {
   constexpr std::size_t kLongest = 1000;
   if (text.size() > kLongest) text.resize(kLongest);
-  try {
-    [[maybe_unused]] const std::string written = nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    for (char& c : text)
-      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  return text;
+  return valid_utf8(std::move(text));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ bool is_of_a_launcher(std::string_view name) {
 }
 
 pid_t start(const ChildOptions& options) {
-  const Fd log(::open(options.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const Fd log(::open(options.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!log) throw Error("cannot open {}: {}", options.log.string(), std::strerror(errno));
   const Fd nothing = open_null();
   ChildStart child;

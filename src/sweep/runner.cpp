@@ -59,7 +59,7 @@ class Runner {
     attempt.load = load_average();
     const auto start = Clock::now();
     try {
-      make_folders(run_folder);
+      make_folders(run_folder, Readers::owner);
       const CellCommand command = cell_command(cell, run_folder, place_);
       attempt.command = shell_line(command.words);
       attempt.launcher = command.launcher;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "base/files.h"
 #include "base/median.h"
+#include "options/option_table.h"
 #include "record/record_reader.h"
 #include "tutti/error.h"
 
@@ -31,6 +33,21 @@ double shown_rate(const Cell& cell) {
   return step_s > 0 ? cell.samples_per_step / step_s : 0;
 }
 
+/// The folder may come from somebody else: what its cells run must be what a sweep file can say.
+void check_cells(const fs::path& file, const std::vector<SweepCell>& cells) {
+  constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  constexpr int kMost = 100'000;
+  for (const SweepCell& cell : cells) {
+    for (const auto& [name, value] : cell.options)
+      if (name.empty() || name.find_first_not_of(kOfNames) != std::string::npos || is_set_by_sweeps(name))
+        throw Error("{}: the cell '{}' has the option '{}', which a sweep cannot have", file.string(), cell.id, name);
+    if (cell.nodes < 1 || cell.nodes > kMost || cell.ranks < 0 || cell.ranks > kMost || cell.servers < 0 ||
+        cell.servers > kMost)
+      throw Error("{}: the cell '{}' has {} nodes, {} ranks and {} servers, which cannot be", file.string(), cell.id,
+                  cell.nodes, cell.ranks, cell.servers);
+  }
+}
+
 CellOutcome outcome_of(const Cell& cell) {
   return {cell.is_failed ? CellState::failed : CellState::done, cell.wall_s, shown_rate(cell), cell.error};
 }
@@ -40,7 +57,7 @@ CellOutcome outcome_of(const Cell& cell) {
 SweepFolder::SweepFolder(fs::path path, FolderLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
 SweepFolder SweepFolder::create(const fs::path& path, const SweepPlan& plan) {
-  make_folders(path);
+  make_folders(path, Readers::owner);
   {
     const SweepFolder folder(path, take_lock(path));
     if (fs::exists(path / kSweepFile))
@@ -56,7 +73,8 @@ SweepFolder SweepFolder::open(const fs::path& path) {
   if (!fs::exists(path / kSweepFile)) throw UsageError("{} is no sweep: there is no sweep.json in it", path.string());
   SweepFolder folder(path, take_lock(path));
   folder.plan_ = read_sweep_plan(path / kSweepFile);
-  make_folders(path / "cells");
+  check_cells(path / kSweepFile, folder.plan_.cells);
+  make_folders(path / "cells", Readers::owner);
   folder.records_.emplace(path / kCellsFile);
   folder.read_outcomes();
   return folder;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "base/sha256.h"
 #include "train/checkpoint_folder.h"
 #include "tutti/error.h"
@@ -86,7 +87,7 @@ SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointCont
   SavedCheckpoint saved;
   remove_tree(temporary);
   try {
-    make_folders(temporary);
+    make_folders(temporary, Readers::owner);
     nlohmann::json state = {{"format", kFormat},
                             {"step", step},
                             {"epoch", content.progress.epoch},
@@ -105,7 +106,7 @@ SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointCont
       write(left_out_file(static_cast<int>(rank)), content.left_out[rank]);
     // A path among the options may be no text at all: see record_line().
     write_file_atomically(temporary / kStateFile,
-                          state.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+                          state.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", Readers::owner);
     saved.set_aside = set_others_aside(run_folder, from);
     saved.folder = finish_checkpoint(run_folder, step);
   } catch (const std::exception& error) {
@@ -119,7 +120,7 @@ SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointCont
 Checkpoint::Checkpoint(const fs::path& folder, int rank) : folder_(folder) {
   try {
     try {
-      state_ = nlohmann::json::parse(read_file(folder / kStateFile));
+      state_ = read_json_file(folder / kStateFile);
       if (state_.at("format") != kFormat)
         throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
                     state_.at("format").dump(), kFormat);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_files.h"
 #include "record/run_finder.h"
 #include "tutti/error.h"
 
@@ -72,7 +73,7 @@ nlohmann::json saved_options(const ResumeChoice& choice) {
   std::string problem;
   for (const fs::path& folder : choice.folders) {
     try {
-      return nlohmann::json::parse(read_file(folder / kStateFile)).at("options");
+      return read_json_file(folder / kStateFile).at("options");
     } catch (const std::exception& error) {
       if (problem.empty())
         problem = fmt::format("the checkpoint {} is damaged: {}: {}", folder.string(), (folder / kStateFile).string(),

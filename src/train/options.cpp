@@ -1,5 +1,6 @@
 #include "train/options.h"
 
+#include "base/names.h"
 #include "comm/transport.h"
 #include "data/dataset.h"
 #include "model/model.h"
@@ -14,6 +15,9 @@ KnownNames known_names() {
 
 void check_options(const TrainOptions& options) {
   check_values(options, known_names());
+  if (const std::string problem = problem_of_folder_name(options.name); !options.name.empty() && !problem.empty())
+    throw UsageError("--name '{}' cannot name a run's folder: {}. --runs says where that folder lies.", options.name,
+                     problem);
   // What depends on several options.
   check_optimizer(options.optimizer);
   check_wire(engine_options(options));

@@ -272,7 +272,7 @@ void RankTrainer::test() {
   require_same_weights(*model_, comm_, fmt::format("after step {}", progress_.step), where_to_go_on());
   const auto start = Clock::now();
   const NoKernelSearch guard(true);
-  Meeting meeting(comm_);
+  RankMeeting meeting(comm_);
   const auto counts =
       evaluate(*model_, data_.test, comm_,
                {options_.eval_batch, options_.workers, options_.prefetch, place_, options_.precision == "bf16"},

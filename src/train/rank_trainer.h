@@ -25,7 +25,7 @@
 #include "train/course.h"
 #include "train/device_feed.h"
 #include "train/evaluation.h"
-#include "train/meeting.h"
+#include "train/rank_meeting.h"
 #include "train/options.h"
 #include "train/rank_setup.h"
 #include "train/resident_data.h"
@@ -113,7 +113,7 @@ class RankTrainer {
   PushPull* const servers_;
   std::unique_ptr<EndsAtStopSignal> loading_;
   Console console_;
-  Meeting meeting_;  // after steps
+  RankMeeting meeting_;  // after steps
   const bool is_first_;
   std::vector<Node> nodes_;
 

@@ -72,7 +72,7 @@ void RankTrainer::open_run_folder() {
     run_folder_.clear();
     name_run_folder();
   }
-  make_folders(run_folder_);
+  make_folders(run_folder_, Readers::owner);
   lock_run_folder();
   if (!options_.name.empty() && !resumed_ && !options_.auto_resume && fs::exists(run_folder_ / kRecordsFile))
     throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}",

@@ -193,5 +193,49 @@ TEST_F(Files, OfYamlAreFoundByNameInTheFirstFolderThatHasThem) {
   EXPECT_EQ(files.at("b"), folder_ / "own/b.yaml");
 }
 
+/// Lets everybody do everything with new files, while it lives.
+class LaxUmask {
+ public:
+  LaxUmask() : before_(::umask(0)) {}
+  LaxUmask(const LaxUmask&) = delete;
+  ~LaxUmask() { ::umask(before_); }
+
+ private:
+  mode_t before_;
+};
+
+int mode_of(const fs::path& path) { return static_cast<int>(fs::status(path).permissions() & fs::perms::mask); }
+
+TEST_F(Files, CanBeWrittenByTheirOwnerOnlyAlsoUnderALaxUmask) {
+  const LaxUmask lax;
+  make_folders(folder_ / "a/b");
+  make_folders(folder_ / "c/d", Readers::owner);
+  EXPECT_EQ(mode_of(folder_ / "a"), 0755);
+  EXPECT_EQ(mode_of(folder_ / "a/b"), 0755);
+  EXPECT_EQ(mode_of(folder_ / "c"), 0700);
+  EXPECT_EQ(mode_of(folder_ / "c/d"), 0700);
+  write_file_atomically(folder_ / "shown", "x");
+  write_file_atomically(folder_ / "own", "x", Readers::owner);
+  EXPECT_EQ(mode_of(folder_ / "shown"), 0644);
+  EXPECT_EQ(mode_of(folder_ / "own"), 0600);
+}
+
+TEST_F(Files, AreNotWrittenThroughALinkThatSomebodyHasPutThere) {
+  write_file_atomically(folder_ / "victim", "precious");
+  fs::create_symlink(folder_ / "victim", folder_ / "file.tmp");
+  write_file_atomically(folder_ / "file", "new");
+  EXPECT_EQ(read_file(folder_ / "victim"), "precious");
+  EXPECT_EQ(read_file(folder_ / "file"), "new");
+  EXPECT_FALSE(fs::is_symlink(folder_ / "file"));
+}
+
+TEST_F(Files, FoldersThatAreThereStayAsTheyAre) {
+  make_folders(folder_ / "a");
+  make_folders(folder_ / "a/", Readers::owner);
+  EXPECT_EQ(mode_of(folder_ / "a"), 0755);
+  write_file_atomically(folder_ / "file", "x");
+  EXPECT_NE(error_of([&] { make_folders(folder_ / "file/b"); }), "");
+}
+
 }  // namespace
 }  // namespace tutti

@@ -43,5 +43,21 @@ TEST(UnknownName, SuggestsNothingWhenNothingIsNear) {
   EXPECT_EQ(unknown_name("model", "transformer", {"cnn", "mlp"}), "unknown model 'transformer'. Known: cnn, mlp.");
 }
 
+TEST(FolderName, IsTextThatStaysInItsPlace) {
+  for (const char* name : {"first", "a.1", "ranks4-lr0.1", "日本", "..a", "-1.1", "a b"})
+    EXPECT_EQ(problem_of_folder_name(name), "") << name;
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("../../victim"), std::string("/etc"),
+        std::string("a/b"), std::string("a\nb"), std::string("a\0b", 3), std::string("\xff"), std::string(300, 'a')})
+    EXPECT_NE(problem_of_folder_name(name), "") << name;
+}
+
+TEST(HostName, IsNoOptionAndNoCommand) {
+  for (const char* name : {"node1", "10.0.0.1", "gn-01.cluster.org", "me@node1", "_a"})
+    EXPECT_TRUE(is_host_name(name)) << name;
+  for (const char* name : {"", "-oProxyCommand=x", "-", "a b", "a;b", "a$(b)", "a,b", "a\nb", "a/b", "a'b", "\xc3\xa4"})
+    EXPECT_FALSE(is_host_name(name)) << name;
+}
+
 }  // namespace
 }  // namespace tutti

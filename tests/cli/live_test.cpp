@@ -18,6 +18,7 @@
 #include "status/status_files.h"
 #include "support/command.h"
 #include "support/text.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {
@@ -87,6 +88,7 @@ class Live : public testing::Test {
     })) << phase
         << "\n"
         << output();
+    if (pid <= 0) throw Error("no rank {} in phase {}: a signal to -1 would reach every process", rank, phase);
     return pid;
   }
 

@@ -32,7 +32,13 @@ TEST_F(Recipes, BecomeOptions) {
 TEST_F(Recipes, NameTheLineOfAnUnknownOptionAndTheNearestOne) {
   EXPECT_THAT(parsing_error("model: x\nbacth: 3\n"),
               HasSubstr("r.yaml:2: unknown option 'bacth'; did you mean 'batch'?"));
-  EXPECT_THAT(parsing_error("recipe: other\n"), HasSubstr("r.yaml:1: unknown option 'recipe'"));
+  EXPECT_THAT(parsing_error("recipe: other\n"), HasSubstr("r.yaml:1: 'recipe' is not for recipes"));
+}
+
+TEST_F(Recipes, DoNotDecideWhereFilesAreWritten) {
+  for (const char* option : {"trace", "runs", "summary", "resume"})
+    EXPECT_THAT(parsing_error(fmt::format("batch: 1\n{}: ../../victim\n", option)),
+                HasSubstr(fmt::format("r.yaml:2: '{0}' is not for recipes: give --{0} on the command line", option)));
 }
 
 TEST_F(Recipes, NameTheLineOfWhatIsNoRecipe) {

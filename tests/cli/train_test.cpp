@@ -340,5 +340,35 @@ TEST(Program, SuggestsCommandsAndShowsHelp) {
   EXPECT_NE(help.output.find("wfbp: one all-reduce per tensor"), std::string::npos) << help.output;
 }
 
+TEST_F(Train, RefusesNamesThatAreNoFolderOfItsOwnBeforeItTrains) {
+  expect_refusal("--ranks 1 --name \"$(printf 'a\\377')\"", 2, "its bytes are no UTF-8 text");
+  expect_refusal("--ranks 1 --name ../elsewhere", 2, "cannot name a run's folder: it has a '/' in it");
+  expect_refusal("--ranks 1 --name ..", 2, "cannot name a run's folder");
+  expect_refusal("--ranks 1 --data-folder \"$(printf 'a\\377')\"", 2, "--data-folder");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Train, RefusesHostsThatSshWouldTakeForOptions) {
+  expect_refusal("--hosts -oProxyCommand=x", 2, "'-oProxyCommand=x' does not read like HOST");
+  expect_refusal("--hosts=a:2,-oProxyCommand=x:2", 2, "'-oProxyCommand=x:2' does not read like HOST");
+  std::ofstream(folder_ / "recipe.yaml") << "hosts: '-oProxyCommand=touch pwned'\n";
+  expect_refusal("--recipe recipe.yaml", 2, "does not read like HOST");
+  EXPECT_FALSE(fs::exists(folder_ / "pwned"));
+}
+
+TEST_F(Train, FoldersOfRunsAreTheUsersOwnAlsoUnderALaxUmask) {
+  const CommandResult result = run_command("cd " + folder_.string() + " && umask 000 && " +
+                                           command("--ranks 2 --name own --checkpoint-steps 4"));
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const auto others = fs::perms::group_all | fs::perms::others_all;
+  int files = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder_ / "runs")) {
+    EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 5);
+  EXPECT_EQ(fs::status(folder_ / "runs").permissions() & others, fs::perms::none);
+}
+
 }  // namespace
 }  // namespace tutti

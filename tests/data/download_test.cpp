@@ -156,5 +156,23 @@ TEST_F(Downloads, SayWhichAddressCannotBeReachedAndKeepThePart) {
   EXPECT_EQ(read_file(to_.string() + ".part"), "begun");
 }
 
+TEST_F(Downloads, GiveAServerUpThatSendsNothingMore) {
+  // It takes connections, which wait in its queue for ever.
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/file";
+  EXPECT_THAT(error_text([&] {
+                download({url, to_, sha256_, /*stall_seconds=*/1});
+              }),
+              AllOf(HasSubstr(url), HasSubstr("sends nothing for 1 s")));
+  ::close(listener);
+}
+
 }  // namespace
 }  // namespace tutti::test

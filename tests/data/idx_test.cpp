@@ -155,5 +155,14 @@ TEST(Idx, RefusesImagesAndLabelsThatDifferInNumber) {
   EXPECT_EQ(error_text([&] { check_idx_pair("i.gz", images, "l.gz", {1, 2}); }), "");
 }
 
+TEST(Idx, DoesNotUnpackASmallFileThatFillsTheMemory) {
+  const TempFolder folder;
+  // 300 KB of zeros' gzip, of which a header makes a thousand times as much.
+  const std::string bomb = gzipped(idx_images(300'000, 32, 32, std::string(300'000 * 32 * 32, '\0')));
+  EXPECT_LT(bomb.size(), 1'000'000U);
+  EXPECT_THAT(images_error(folder.write("bomb.gz", bomb)),
+              AllOf(HasSubstr("bomb.gz"), HasSubstr("more than 100 times as much"), HasSubstr("gunzip")));
+}
+
 }  // namespace
 }  // namespace tutti::test

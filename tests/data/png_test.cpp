@@ -64,5 +64,11 @@ TEST_F(Png, TakesNoMemoryForSizesThatAHeaderMerelyClaims) {
   EXPECT_THAT(decoding_error(huge), AllOf(HasSubstr("900000x900000"), HasSubstr("far more")));
 }
 
+TEST_F(Png, OfMorePixelsThanAMemoryHasRoomForIsRefused) {
+  const std::string content = png_file(20'000, 6'000, PngColour::kGrey, std::string(20'000 * 6'000, '\0'));
+  EXPECT_THAT(error_text([&] { decode_png_rgb(content, "large.png"); }),
+              AllOf(HasSubstr("large.png"), HasSubstr("20000x6000"), HasSubstr("100 million")));
+}
+
 }  // namespace
 }  // namespace tutti::test

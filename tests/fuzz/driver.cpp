@@ -4,11 +4,14 @@
 //   fuzz idx FILE…               only these inputs: to see a crash again
 //   TUTTI_FUZZ_SEED=7 fuzz idx   another sequence
 //
+// An input may take ten seconds and a gigabyte of memory; what a command prints goes nowhere.
+//
 // There is no coverage to steer by; instead inputs whose outcome (mostly an error's text) is new join the corpus. An
 // input that breaks the target is written to NAME.crash in the current folder.
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -43,6 +46,7 @@ const std::string& MemoryFile::hold(std::string_view content) {
 namespace {
 
 constexpr unsigned kMostSeconds = 10;
+constexpr rlim_t kMostMemory = 1 << 30;
 constexpr size_t kLargestInput = 1 << 16;
 constexpr size_t kLargestCorpus = 2000;
 
@@ -76,11 +80,38 @@ void watch_for_crashes() {
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, on_signal);
 }
 
+/// The largest part of memory that this process has had so far.
+rlim_t peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<rlim_t>(usage.ru_maxrss) * 1024;
+}
+
+/// More than that is std::bad_alloc, which is no orderly end. Sanitizers reserve far more, of which they use little.
+void limit_memory() {
+  if (__sanitizer_set_death_callback != nullptr) return;
+  const rlimit limit{kMostMemory, kMostMemory};
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+/// For the verdict, while what commands print goes nowhere.
+FILE* keep_stdout() {
+  FILE* const kept = ::fdopen(::dup(STDOUT_FILENO), "w");
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (kept == nullptr || nowhere < 0 || ::dup2(nowhere, STDOUT_FILENO) < 0) std::exit(2);
+  ::close(nowhere);
+  return kept;
+}
+
 std::string run_one(const Target& target, std::string input) {
   current_input = std::move(input);
   ::alarm(kMostSeconds);
   std::string result = target.run(current_input);
   ::alarm(0);
+  if (peak_memory() > (__sanitizer_set_death_callback != nullptr ? 3 : 1) * kMostMemory) {
+    std::fprintf(stderr, "fuzz: this took %llu MB of memory\n", static_cast<unsigned long long>(peak_memory() >> 20));
+    std::abort();
+  }
   return result;
 }
 
@@ -120,7 +151,7 @@ void mutate(std::string& input, const std::vector<std::string>& corpus, Portable
   }
 }
 
-int fuzz_for(const Target& target, double seconds, uint64_t seed) {
+int fuzz_for(const Target& target, double seconds, uint64_t seed, FILE* verdict) {
   const auto start = std::chrono::steady_clock::now();
   PortableRandom random(seed);
   std::vector<std::string> corpus = target.seeds();
@@ -135,7 +166,9 @@ int fuzz_for(const Target& target, double seconds, uint64_t seed) {
     if (outcomes.insert(run_one(target, input)).second && corpus.size() < kLargestCorpus)
       corpus.push_back(std::move(input));
   }
-  std::printf("%lld inputs, %zu different outcomes, no fault\n", static_cast<long long>(runs), outcomes.size());
+  std::fprintf(verdict, "%lld inputs, %zu different outcomes, no fault, %llu MB at most\n",
+               static_cast<long long>(runs), outcomes.size(), static_cast<unsigned long long>(peak_memory() >> 20));
+  std::fclose(verdict);
   return 0;
 }
 
@@ -157,10 +190,13 @@ int main(int argc, char** argv) {
   const Target& target = *found->second;
   crash_path = found->first + "_fuzz.crash";
   watch_for_crashes();
-  for (int i = 2; i < argc; ++i) std::printf("%s: %s\n", argv[i], run_one(target, tutti::read_file(argv[i])).c_str());
-  if (argc > 2) return 0;
+  limit_memory();
+  FILE* const verdict = keep_stdout();
+  for (int i = 2; i < argc; ++i)
+    std::fprintf(verdict, "%s: %s\n", argv[i], run_one(target, tutti::read_file(argv[i])).c_str());
+  if (argc > 2) return std::fclose(verdict);
   const char* const seconds = std::getenv("TUTTI_FUZZ_SECONDS");
   const char* const seed = std::getenv("TUTTI_FUZZ_SEED");
   return fuzz_for(target, seconds != nullptr ? std::atof(seconds) : 1,
-                  seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+                  seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1, verdict);
 }

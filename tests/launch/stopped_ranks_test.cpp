@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "launch/launcher.h"
 #include "support/text.h"
+#include "tutti/error.h"
 
 namespace tutti {
 namespace {
@@ -66,7 +67,8 @@ class StoppedRanks : public testing::Test {
     const fs::path file = folder_ / ("pid." + std::to_string(rank));
     std::string text;
     eventually([&] { return fs::exists(file) && (text = read_file(file)).find('\n') != std::string::npos; });
-    return text.empty() ? -1 : std::stoi(text);
+    if (text.empty()) throw Error("rank {} has not started: a signal to -1 would reach every process", rank);
+    return std::stoi(text);
   }
 
   fs::path folder_;

@@ -33,5 +33,12 @@ TEST(NodeList, IsRefusedWhereItCannotBeRead) {
     EXPECT_FALSE(expand_node_list(list)) << list;
 }
 
+TEST(NodeList, OfMoreNodesThanAClusterHasIsASlip) {
+  std::string list = "n[0-60000]";
+  for (int i = 0; i < 5000; ++i) list += ",m[0-60000]";
+  EXPECT_FALSE(expand_node_list(list));
+  EXPECT_EQ(expand_node_list("n[0-9],m[0-9]")->size(), 20U);
+}
+
 }  // namespace
 }  // namespace tutti

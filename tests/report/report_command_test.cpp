@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/files.h"
 #include "support/command.h"
@@ -195,6 +196,80 @@ TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {
   expect_error("--import nothing.md", 1, "nothing.md");
   expect_error("--compare before", 2, "--compare");
   expect_error("after --compare before after", 2, "--compare takes two runs");
+}
+
+/// A sweep whose strategies and networks have these names in place of bsp and 1gbe.
+std::string sweep_named(const std::string& strategy, const std::string& network) {
+  std::string text;
+  std::istringstream lines(sweep(1000));
+  for (std::string line; std::getline(lines, line);) {
+    json record = json::parse(line);
+    if (record["config"]["strategy"] == "bsp") record["config"]["strategy"] = strategy;
+    if (record["config"]["network"] == "1gbe") record["config"]["network"] = network;
+    text += record.dump() + "\n";
+  }
+  return text;
+}
+
+TEST_F(ReportCommand, DoesNotCarryOutWhatARecordSays) {
+  for (const char* attack :
+       {"x\nEND\n!touch pwned\n#", "x\rEND\r!touch pwned\r#", "x'\n!touch pwned\n'", "`touch pwned`",
+        "'.system('touch pwned').'", "\"\nEND\n!touch pwned\n\"", "@pwned", "x\\\n!touch pwned"}) {
+    write("runs/before/cells.jsonl", sweep_named(attack, attack));
+    const CommandResult result = report("before -o out");
+    EXPECT_EQ(result.exit_code, 0) << attack << result.output;
+    EXPECT_FALSE(fs::exists(folder_ / "pwned")) << attack;
+    if (fs::exists(folder_ / "out/figures")) {
+      EXPECT_TRUE(fs::exists(folder_ / "out/figures/step-parts.svg")) << attack;
+    }
+    EXPECT_EQ(report("before --html page.html").exit_code, 0) << attack;
+    EXPECT_FALSE(fs::exists(folder_ / "pwned")) << attack;
+    remove_tree(folder_ / "out");
+  }
+}
+
+TEST_F(ReportCommand, ShowsNamesInFiguresAsTheyAre) {
+  if (run_command("gnuplot --version").exit_code != 0) GTEST_SKIP() << "no gnuplot, so no figures";
+  write("runs/before/cells.jsonl", sweep_named("it's \"50%s\" a_b^{c} \\d", "100% {/Bold net}"));
+  const CommandResult result = report("before -o out");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  for (const char* figure : {"throughput-1", "throughput-2", "step-parts", "strategies-networks-1"}) {
+    const std::string svg = read_file(folder_ / "out/figures" / (std::string(figure) + ".svg"));
+    EXPECT_THAT(svg, AnyOf(HasSubstr("it's \"50%s\" a_b^{c} \\d"), HasSubstr("it&#39;s &quot;50%s&quot; a_b^{c} \\d"),
+                           HasSubstr("it's &quot;50%s&quot; a_b^{c} \\d")))
+        << figure;
+  }
+  EXPECT_THAT(read_file(folder_ / "out/figures/strategies-networks-1.svg"), HasSubstr("100% {/Bold net}"));
+}
+
+TEST_F(ReportCommand, DoesNotLookForTracesOutsideOfItsSweep) {
+  fs::create_directories(folder_ / "elsewhere");
+  write("elsewhere/trace.json", "this is no JSON");
+  std::string text = sweep(1000);
+  for (std::size_t at; (at = text.find("\"cell\":\"1gbe-bsp-1\"")) != std::string::npos;)
+    text.replace(at, 19, "\"cell\":\"../../../elsewhere\"");
+  write("runs/before/cells.jsonl", text);
+  EXPECT_EQ(report("before --html page.html").exit_code, 0);
+}
+
+TEST_F(ReportCommand, RefusesBracketsNestedDeeperThanAStackIs) {
+  const std::string deep(400'000, '[');
+  write("runs/before/cells.jsonl", R"({"record":"cell","cell":"a","config":{"x":)" + deep + "\n");
+  CommandResult result = report("before");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("cells.jsonl, line 1: it is nested more than 64 deep"));
+  fs::create_directories(folder_ / "runs/one");
+  write("runs/one/records.jsonl", R"({"record":"run","options":)" + deep + std::string(400'000, ']') + "}\n");
+  result = report("one");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("records.jsonl, line 1"));
+  write("runs/before/cells.jsonl", sweep(1000));
+  fs::create_directories(folder_ / "runs/before/cells/1gbe-bsp-1");
+  write("runs/before/cells/1gbe-bsp-1/trace.json",
+        R"({"traceEvents":[{"ph":"X","ts":1,"name":"x","args":{"a":)" + deep + std::string(400'000, ']') + "}}]}");
+  result = report("before --html page.html");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("trace.json, line 1: brackets are nested more than 64 deep"));
 }
 
 }  // namespace

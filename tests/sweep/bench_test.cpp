@@ -295,5 +295,53 @@ TEST_F(Bench, StopsWhenEvenTheRecordHasNoRoom) {
   for (const json& record : records()) EXPECT_EQ(record.at("status"), "done");
 }
 
+/// Changes the description of the sweep that lies there.
+void change_sweep(const fs::path& folder, const std::function<void(json& plan)>& change) {
+  json plan = json::parse(read_file(folder / "sweep.json"));
+  change(plan);
+  write_file_atomically(folder / "sweep.json", plan.dump());
+}
+
+TEST_F(Bench, DeletesNothingThatIsNotItsOwn) {
+  EXPECT_EQ(begin(sweep("")).exit_code, 0);
+  fs::create_directories(root_ / "victim");
+  std::ofstream(root_ / "victim/precious") << "x";
+  fs::remove(folder_ / "cells.jsonl");
+  for (const std::string& id : {std::string("../../victim"), std::string(), std::string("."), std::string(".."),
+                                (root_ / "victim").string(), std::string("a/../../../victim"), std::string("a\nb")}) {
+    change_sweep(folder_, [&](json& plan) { plan["cells"][0]["id"] = id; });
+    const CommandResult result = resume();
+    EXPECT_EQ(result.exit_code, 1) << id;
+    EXPECT_THAT(result.output, AllOf(HasSubstr("sweep.json"), HasSubstr("cannot name its folder"))) << id;
+    EXPECT_TRUE(fs::exists(root_ / "victim/precious")) << id;
+    EXPECT_FALSE(fs::is_empty(folder_ / "cells")) << id;
+  }
+}
+
+TEST_F(Bench, DoesNotPassOnOptionsThatASweepCannotHave) {
+  EXPECT_EQ(begin(sweep("")).exit_code, 0);
+  fs::remove(folder_ / "cells.jsonl");
+  for (const char* option : {"hosts", "trace", "runs", "summary", "name", "runs=/tmp/x --batch", ""}) {
+    change_sweep(folder_, [&](json& plan) { plan["cells"][0]["options"] = {{option, "-oProxyCommand=x"}}; });
+    const CommandResult result = resume();
+    EXPECT_EQ(result.exit_code, 1) << option;
+    EXPECT_THAT(result.output, HasSubstr("which a sweep cannot have")) << option;
+  }
+}
+
+TEST_F(Bench, RefusesHostsThatAreOptions) {
+  const CommandResult result = bench(sweep("") + " --dry-run --hosts=-oProxyCommand=x:2,b:2");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.output, HasSubstr("'-oProxyCommand=x:2' does not read like HOST"));
+}
+
+TEST_F(Bench, FoldersAreTheUsersOwnAlsoUnderALaxUmask) {
+  EXPECT_EQ(run_command("umask 000 && " + kTool + " bench " + sweep("") + " -o " + folder_.string()).exit_code, 0);
+  const auto others = fs::perms::group_all | fs::perms::others_all;
+  EXPECT_EQ(fs::status(folder_).permissions() & others, fs::perms::none);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+    EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry.path();
+}
+
 }  // namespace
 }  // namespace tutti

@@ -225,7 +225,7 @@ TEST(LastComplaint, IsTuttisOwnMessageOrElseTheLastLine) {
 
 TEST(LastComplaint, CanAlwaysBeWrittenAsJson) {
   EXPECT_EQ(last_complaint("naïve\n"), "naïve");
-  EXPECT_EQ(last_complaint("broken \xc3\n"), "broken ?");
+  EXPECT_EQ(last_complaint("broken \xc3\n"), "broken \ufffd");
   EXPECT_EQ(last_complaint(std::string(5000, 'x')), std::string(1000, 'x'));
 }
 

@@ -13,7 +13,7 @@
 
 #include "support/rank_threads.h"
 #include "train/failures.h"
-#include "train/meeting.h"
+#include "train/rank_meeting.h"
 #include "train/rank_setup.h"
 #include "train/same_weights.h"
 
@@ -22,11 +22,11 @@ namespace {
 
 using Ranks = std::vector<int>;
 
-TEST(Meeting, ComesAfterEverySlowTurnAndAfterTheSameTurnsOnAllRanks) {
+TEST(RankMeeting, ComesAfterEverySlowTurnAndAfterTheSameTurnsOnAllRanks) {
   std::mutex mutex;
   std::vector<std::vector<int>> met(3);
   const auto errors = run_rank_threads(3, [&](Communicator& comm) {
-    Meeting meeting(comm);
+    RankMeeting meeting(comm);
     for (int turn = 0; turn < 40; ++turn) {
       // Quick ones, then some longer than half a second.
       if (turn >= 37 && comm.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(600));

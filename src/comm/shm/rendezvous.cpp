@@ -8,29 +8,17 @@
 #include <optional>
 #include <thread>
 
+#include "comm/shm/greeting.h"
+
 namespace tutti::shm {
 namespace {
 
-constexpr uint32_t kMagic = 0x74757474;  // "tutt"
-/// Changes whenever the layout of the segment or of these messages does.
-constexpr uint32_t kVersion = 2;
 // Rank 0 decides that the time is up and tells the others; they give it this much longer.
 constexpr std::chrono::seconds kGrace{3};
 
-struct Hello {
-  uint32_t magic = kMagic;
-  uint32_t version = kVersion;
-  int32_t rank = 0;
-  int32_t size = 0;
-  int32_t pid = 0;
-  cpu_set_t cpus{};
-};
-
-/// Rank 0's answer: the file and all lifelines, or a text saying why not.
-struct Answer {
-  uint32_t accepted = 0;
-  char text[500] = {};
-};
+// Who has said it, in a Proof.
+constexpr const char* kOfGuest = "guest";
+constexpr const char* kOfHost = "host";
 
 struct Pipe {
   Fd read_end, write_end;
@@ -48,14 +36,8 @@ Hello own_hello(const ShmOptions& options) {
   hello.size = options.size;
   hello.pid = getpid();
   sched_getaffinity(0, sizeof hello.cpus, &hello.cpus);
+  hello.proof = proof_of(options.job, kOfGuest);
   return hello;
-}
-
-std::string socket_name(const std::string& job) {
-  std::string name = fmt::format("tutti-shm-{}-{}", geteuid(), job);
-  // A name has room for 107 bytes; a long one keeps its beginning, for people, and a hash of all of it.
-  if (name.size() > 100) name = fmt::format("{}-{:016x}", name.substr(0, 80), std::hash<std::string>{}(name));
-  return name;
 }
 
 /// Rank 0's side.
@@ -68,6 +50,7 @@ class Host {
     if (options_.size == 1) return hand_out();
     auto listener = listen_at(socket_name(options_.job));
     if (!listener) {
+      refuse_strangers();
       throw CommFailed(
           "another rank 0 of job \"{}\" is waiting for its ranks on this machine: give each run its own job name.",
           options_.job);
@@ -86,6 +69,15 @@ class Host {
     Hello hello;
     bool present() const { return static_cast<bool>(socket); }
   };
+
+  /// Another user can take a name that can be guessed.
+  void refuse_strangers() {
+    try {
+      connect_to(socket_name(options_.job));
+    } catch (const ForeignPeer& peer) {
+      throw CommFailed("rank 0 cannot meet its ranks: {}", peer.what());
+    }
+  }
 
   void wait_for_somebody() {
     std::vector<int> fds{listener_.get()};
@@ -127,6 +119,11 @@ class Host {
       refuse(fmt::format("a rank of job \"{}\" is another version of Tutti ({}) than rank 0 ({}).", options_.job,
                          hello.version, kVersion));
     }
+    if (hello.proof != proof_of(options_.job, kOfGuest)) {
+      // Whoever this is, the job goes on without it.
+      send_refusal(socket, fmt::format("pid {} came to job \"{}\" without knowing its name.", hello.pid, options_.job));
+      return;
+    }
     if (hello.size != options_.size || hello.rank < 1 || hello.rank >= options_.size) {
       refuse(fmt::format("pid {} came as rank {} of {}, but rank 0 (pid {}) was started for {} ranks.", hello.pid,
                          hello.rank, hello.size, getpid(), options_.size));
@@ -160,6 +157,7 @@ class Host {
     for (const Guest& guest : guests_) fds.push_back(guest.lifeline.get());
     Answer answer;
     answer.accepted = 1;
+    answer.proof = proof_of(options_.job, kOfHost);
     for (const Guest& guest : guests_) {
       // Somebody who is gone by now is noticed by its lifeline.
       if (guest.present()) send_message(guest.socket, &answer, sizeof answer, fds);
@@ -201,6 +199,14 @@ class Host {
   int present_ = 1;            // rank 0 itself
 };
 
+std::optional<Fd> connect_as_guest(const std::string& name, const ShmOptions& options) {
+  try {
+    return connect_to(name);
+  } catch (const ForeignPeer& peer) {
+    throw CommFailed("rank {} of {} cannot meet rank 0: {}", options.rank, options.size, peer.what());
+  }
+}
+
 /// The side of all other ranks.
 Meeting join(const ShmOptions& options) {
   const std::string name = socket_name(options.job);
@@ -208,7 +214,7 @@ Meeting join(const ShmOptions& options) {
   Pipe own = make_pipe();
   const Hello hello = own_hello(options);
   while (true) {
-    const std::optional<Fd> socket = connect_to(name);
+    const std::optional<Fd> socket = connect_as_guest(name, options);
     if (socket && send_message(*socket, &hello, sizeof hello, {own.read_end.get()})) {
       if (!wait_readable({socket->get()}, Clock::now() + options.connect_timeout + kGrace)) {
         throw CommFailed("rank {} of {}: rank 0 of job \"{}\" took the connection but does not answer.", options.rank,
@@ -218,7 +224,12 @@ Meeting join(const ShmOptions& options) {
       if (message && message->data.size() == sizeof(Answer)) {
         Answer answer;
         std::memcpy(&answer, message->data.data(), sizeof answer);
-        if (answer.accepted == 0) throw CommFailed("{}", answer.text);
+        if (answer.accepted == 0)
+          throw CommFailed("{}", std::string(answer.text, strnlen(answer.text, sizeof answer.text)));
+        if (answer.proof != proof_of(options.job, kOfHost)) {
+          throw CommFailed("rank {} of {}: who answers for rank 0 of job \"{}\" does not know its name.", options.rank,
+                           options.size, options.job);
+        }
         if (message->fds.size() != static_cast<std::size_t>(options.size) + 1) {
           throw CommFailed("rank {} of {} was not given all file descriptors: raise the limit (ulimit -n).",
                            options.rank, options.size);

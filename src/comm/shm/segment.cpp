@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -11,6 +12,19 @@
 #include "comm/shm/round_up.h"
 
 namespace tutti::shm {
+namespace {
+
+/// Reading beyond the end of a file, or of one that shrinks, would kill this process.
+void check_memory_file(const Fd& file, std::size_t bytes) {
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  struct stat facts = {};
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file.get(), &facts) != 0 ||
+      static_cast<uint64_t>(facts.st_size) < bytes)
+    throw CommFailed("what was handed out as shared memory is none of {} bytes that cannot shrink.", bytes);
+}
+
+}  // namespace
+
 /// Where the parts begin.
 struct Segment::Layout {
   static constexpr std::size_t kStages = round_up(sizeof(Control), 4096);
@@ -29,8 +43,8 @@ Fd Segment::create_file(int size) {
   Fd file(memfd_create("tutti-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) throw_errno("cannot create shared memory");
   if (ftruncate(file.get(), static_cast<off_t>(Layout::total(size))) != 0) throw_errno("cannot size shared memory");
-  // Nobody can then cut off memory that another rank is using.
-  fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK);
+  // Nobody can then cut off memory that another rank is using. It may grow: allocations come after the segment.
+  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) throw_errno("cannot seal shared memory");
   return file;
 }
 
@@ -42,6 +56,7 @@ Segment::Segment(Fd file, int rank, int size, int servers, std::vector<int> job_
       job_ranks_(std::move(job_ranks)),
       ring_bytes_(Layout::ring_bytes(size)),
       bytes_(Layout::total(size)) {
+  check_memory_file(file_, bytes_);
   void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (memory == MAP_FAILED) throw_errno("cannot map shared memory");
   base_ = static_cast<std::byte*>(memory);
@@ -80,7 +95,7 @@ std::string Segment::failure_text() {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (control().failure.load() != 2) return "a rank has died while it reported a failure";
   if (control().culprit >= 0) note_culprit(control().culprit);
-  return control().failure_text;
+  return {control().failure_text, strnlen(control().failure_text, sizeof control().failure_text)};
 }
 
 std::string Segment::describe(int rank) {

@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "tutti/communicator.h"
-
 namespace tutti::shm {
 namespace {
 
@@ -39,6 +37,13 @@ Fd make_socket() {
   return socket;
 }
 
+/// The user of the process at the other end; of a listener, who called listen(). -1 where the kernel does not say.
+uid_t user_of_peer(const Fd& socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.uid : static_cast<uid_t>(-1);
+}
+
 }  // namespace
 
 void throw_errno(const std::string& what) { throw CommFailed("{}: {}", what, std::strerror(errno)); }
@@ -62,6 +67,12 @@ std::optional<Fd> connect_to(const std::string& name) {
     if (errno == ECONNREFUSED || errno == EAGAIN) return std::nullopt;
     throw_errno("cannot connect to rank 0 over a Unix socket");
   }
+  if (const uid_t user = user_of_peer(socket); user != geteuid()) {
+    throw ForeignPeer(
+        "user {} has taken the name under which the ranks of user {} meet on this machine. Start the job again, which "
+        "gives it another name, and ask that user why (docs: SECURITY.md).",
+        user, geteuid());
+  }
   return socket;
 }
 
@@ -71,11 +82,7 @@ std::optional<Fd> accept_from(const Fd& listener) {
     if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN) return std::nullopt;
     throw_errno("cannot accept a connection");
   }
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != geteuid()) {
-    return std::nullopt;
-  }
+  if (user_of_peer(socket) != geteuid()) return std::nullopt;
   return socket;
 }
 

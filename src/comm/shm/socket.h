@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "tutti/communicator.h"
 
 namespace tutti::shm {
 
@@ -19,7 +20,12 @@ namespace tutti::shm {
 
 /// Empty if somebody else listens under that name.
 std::optional<Fd> listen_at(const std::string& name);
-/// Empty if nobody listens (yet).
+/// Who listens under a name is of another user, and not one that we meet.
+class ForeignPeer : public CommFailed {
+ public:
+  using CommFailed::CommFailed;
+};
+/// Empty if nobody listens (yet). Throws ForeignPeer.
 std::optional<Fd> connect_to(const std::string& name);
 /// Empty if nobody came until `deadline`, or who came belongs to another user.
 std::optional<Fd> accept_from(const Fd& listener);

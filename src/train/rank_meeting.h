@@ -11,9 +11,9 @@ namespace tutti {
 /// Ranks that take turns of the same kind (steps, batches of a test) meet about twice a second to agree on something. A
 /// collective must come after the same turn on all of them, so they count turns: rank 0, by its clock, says after how
 /// many the next meeting is. Borrows the communicator.
-class Meeting {
+class RankMeeting {
  public:
-  explicit Meeting(Communicator& comm) : comm_(comm) {}
+  explicit RankMeeting(Communicator& comm) : comm_(comm) {}
 
   /// A turn is over. Whether it is one after which ranks meet: then all call sum().
   bool is_due();

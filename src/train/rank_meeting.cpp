@@ -1,4 +1,4 @@
-#include "train/meeting.h"
+#include "train/rank_meeting.h"
 
 #include <algorithm>
 
@@ -10,9 +10,9 @@ constexpr int64_t kMostTurns = 1000;  // of which some may take longer than thos
 
 }  // namespace
 
-bool Meeting::is_due() { return ++turns_ >= next_; }
+bool RankMeeting::is_due() { return ++turns_ >= next_; }
 
-std::vector<int64_t> Meeting::sum(std::vector<int64_t> numbers) {
+std::vector<int64_t> RankMeeting::sum(std::vector<int64_t> numbers) {
   const double turn_s = seconds_since(last_) / static_cast<double>(std::max<int64_t>(1, turns_));
   // At most twice as many as before: one quick turn says little of the others.
   const auto fit = static_cast<int64_t>(kSeconds / std::max(turn_s, 1e-9));

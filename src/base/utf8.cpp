@@ -1,0 +1,50 @@
+#include "base/utf8.h"
+
+#include <cstdint>
+
+namespace tutti {
+namespace {
+
+/// How many bytes the character at `at` has; 0 where there is none.
+std::size_t character_bytes(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(at);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 4;
+  if (first < 0xC2 || first > 0xF4 || text.size() - at < length) return 0;
+  uint32_t code = first & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0U) != 0x80) return 0;
+    code = code << 6 | (byte(at + i) & 0x3FU);
+  }
+  const bool is_too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  const bool is_half = code >= 0xD800 && code < 0xE000;
+  return is_too_long || is_half || code > 0x10FFFF ? 0 : length;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_bytes(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+std::string valid_utf8(std::string text) {
+  if (is_utf8(text)) return text;
+  std::string mended;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_bytes(text, at);
+    if (length == 0)
+      mended += "\xEF\xBF\xBD";
+    else
+      mended.append(text, at, length);
+    at += length == 0 ? 1 : length;
+  }
+  return mended;
+}
+
+}  // namespace tutti
