@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/json_files.h"
+#include "options/option_table.h"
 #include "record/run_finder.h"
 #include "tutti/error.h"
 
@@ -69,11 +70,13 @@ fs::path run_of(const fs::path& checkpoint) {
   return run.empty() ? fs::path(".") : run;
 }
 
-nlohmann::json saved_options(const ResumeChoice& choice) {
+TrainOptions saved_options(const ResumeChoice& choice) {
   std::string problem;
   for (const fs::path& folder : choice.folders) {
     try {
-      return read_json_file(folder / kStateFile).at("options");
+      const nlohmann::json options = read_json_file(folder / kStateFile).at("options");
+      if (!options.is_object()) throw Error("its options are none");
+      return read_options(options);
     } catch (const std::exception& error) {
       if (problem.empty())
         problem = fmt::format("the checkpoint {} is damaged: {}: {}", folder.string(), (folder / kStateFile).string(),
