@@ -125,6 +125,12 @@ class Engine {
   /// Continues from a checkpoint. `find` returns a state tensor by name or throws.
   void restore(int64_t steps_done, std::vector<int64_t> first_updates,
                const std::function<torch::Tensor(const std::string&)>& find);
+  /// What a compressing wire format (topk, sign) has left for later steps, for a checkpoint: on rank 0 a list for each
+  /// rank, of tensors as optimizer_state() has them; elsewhere, and for other formats, nothing. A collective, after
+  /// settle().
+  std::vector<std::vector<std::pair<std::string, torch::Tensor>>> left_out();
+  /// This rank's, from a checkpoint. `find` returns a tensor by its name or throws.
+  void restore_left_out(const std::function<torch::Tensor(const std::string&)>& find);
 
   // For those who measure what it runs:
   const FlatSpace& space() const { return *space_; }

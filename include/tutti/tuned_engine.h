@@ -52,6 +52,10 @@ class TunedEngine {
   void drain() { engine_.drain(); }
   void settle();
 
+  /// Runs a plan that was decided on before, say by the run that a checkpoint comes from: nothing is measured any more.
+  /// A collective, before the first step, with the same plan on all ranks.
+  void adopt(const Plan& plan, const Profile& profile);
+
   Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   /// The plan in use: `bsp` until the profile is there.

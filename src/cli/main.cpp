@@ -27,6 +27,7 @@
 #include "cli/train_command.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
+#include "train/failures.h"
 #include "train/torch_facts.h"
 #include "tutti/communicator.h"
 #include "tutti/error.h"
@@ -134,6 +135,9 @@ int run_and_explain(int argc, char** argv) {
   } catch (const UsageError& error) {
     say(error.what());
     return kExitUsage;
+  } catch (const TrainingFailed& error) {
+    say(error.what());
+    return error.exit_code();
   } catch (const std::exception& error) {
     say(error.what());
     return kExitError;

@@ -4,7 +4,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/option_arguments.h"
 #include "cli/rank_arguments.h"
@@ -13,7 +15,8 @@
 #include "comm/transport.h"
 #include "launch/launcher.h"
 #include "launch/mpirun.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint_folder.h"
+#include "train/failures.h"
 #include "train/options.h"
 #include "train/stop_signal.h"
 #include "train/torch_facts.h"
@@ -22,6 +25,8 @@
 
 namespace tutti {
 namespace {
+
+namespace fs = std::filesystem;
 
 void describe(CLI::App& command, TrainOptions& options, bool& as_markdown) {
   add_options(command, train_option_table(options, known_names()));
@@ -49,34 +54,64 @@ int default_ranks(const TrainOptions& options, int cores) {
   return std::min(cores, 8);
 }
 
-int launch_with_restarts(LaunchOptions launch, const TrainOptions& options) {
-  if (options.max_restarts > 0) launch.command.emplace_back("--auto-resume");
+/// Whether an option was given, on the command line or in a recipe.
+using IsGiven = std::function<bool(const std::string& name)>;
+
+/// Starting it again would come to the same, or is not wanted.
+bool is_final(int code) {
+  return code == 0 || code == kExitUsage || code == kExitSaved || code == kExitNotFinite || code == 128 + SIGINT ||
+         code == 128 + SIGTERM || code == 128 + SIGHUP;
+}
+
+/// `run_folder`: where it saves.
+int launch_with_restarts(LaunchOptions launch, const TrainOptions& options, const fs::path& run_folder) {
   for (int restart = 0;; ++restart) {
-    const int code = launch_ranks(launch);
-    const bool is_final = code == 0 || code == kExitUsage || code == kExitSaved || code == 128 + SIGINT ||
-                          code == 128 + SIGTERM || code == 128 + SIGHUP;
-    if (is_final || restart == options.max_restarts) return code;
-    const bool has_saved = has_checkpoint(std::filesystem::path(options.runs_folder) / options.name);
+    int stop_signal = 0;
+    const int code = launch_ranks(launch, &stop_signal);
+    if (is_final(code) || stop_signal != 0 || restart == options.max_restarts) return code;
+    const bool has_saved = !checkpoints_in(run_folder).empty();
+    // What comes last counts: a --resume before it has named what the run began from.
+    if (has_saved && !options.resume.empty())
+      launch.command.insert(launch.command.end(), {"--resume", run_folder.string()});
     fmt::print(stderr, "tutti: restart {} of {}, {}\n", restart + 1, options.max_restarts,
                has_saved ? "from the last checkpoint" : "from the beginning: nothing has been saved yet");
   }
 }
 
-int run(TrainOptions& options) {
+/// A run that goes on has the options that it had, unless they are given anew. Returns the folder that it saves in;
+/// empty where only rank 0 will know.
+fs::path continue_run(TrainOptions& options, const LaunchEnv& env, const IsGiven& is_given) {
+  const fs::path named = options.name.empty() ? fs::path() : fs::path(options.runs_folder) / options.name;
+  if (options.resume.empty() && (!options.auto_resume || checkpoints_in(named).empty())) return named;
+  const ResumeChoice choice = options.resume.empty() ? find_checkpoints(named.string(), {})
+                                                     : find_checkpoints(options.resume, options.runs_folder);
+  const TrainOptions had = read_options(saved_options(choice));
+  // Who has started ranks, or says where, has said how many. Threads belong to their number.
+  const bool has_ranks =
+      !env.launcher.empty() || !options.hosts.empty() || (is_given("ranks") && options.ranks != had.ranks);
+  take_over(options, had, [&](const std::string& name) {
+    return is_given(name) || (has_ranks && (name == "ranks" || name == "threads"));
+  });
+  return named.empty() ? run_of(choice.folders[0]) : named;
+}
+
+int run(TrainOptions& options, const IsGiven& is_given) {
   if (options.recipe == "list") {
     fmt::print("{}", list_recipes());
     return 0;
   }
-  check_options(options);
-  const bool saves = options.checkpoint_steps > 0 || options.checkpoint_minutes > 0;
-  if (options.max_restarts > 0 && (options.name.empty() || !saves))
-    throw UsageError(
-        "--max-restarts needs --name, and --checkpoint-steps or --checkpoint-minutes: what it goes on from");
   if (options.auto_resume && (options.name.empty() || !options.resume.empty()))
     throw UsageError("--auto-resume goes on with the run of --name: {}",
                      options.name.empty() ? "give one" : "leave --resume out");
-
+  if (options.max_restarts > 0 && !options.name.empty() && options.resume.empty()) options.auto_resume = true;
+  check_options(options);  // before it is mixed with what is not a mistake of this command
   LaunchEnv env = read_launch_env();
+  const fs::path run_folder = continue_run(options, env, is_given);
+  check_options(options);
+  if (options.max_restarts > 0 && (run_folder.empty() || !options.saves_checkpoints()))
+    throw UsageError(
+        "--max-restarts needs --name, and --checkpoint-steps or --checkpoint-minutes: what it goes on from");
+
   const int cores = available_cores();
   const bool is_launched = !env.launcher.empty();
   const int servers = options.strategy_options.servers;
@@ -115,7 +150,7 @@ int run(TrainOptions& options) {
     own[0] = "/proc/self/exe";
   }
   launch.command.insert(launch.command.end(), own.begin(), own.end());
-  return launch_with_restarts(std::move(launch), options);
+  return launch_with_restarts(std::move(launch), options, run_folder);
 }
 
 }  // namespace
@@ -125,8 +160,12 @@ std::function<int()> add_train_command(CLI::App& program) {
   auto as_markdown = std::make_shared<bool>(false);
   CLI::App* command = program.add_subcommand("train", "train a model on one or many ranks");
   describe(*command, *options, *as_markdown);
-  return [options, as_markdown] {
-    if (!*as_markdown) return run(*options);
+  return [options, as_markdown, command] {
+    const auto is_given = [command](const std::string& name) {
+      const CLI::Option* const option = name.empty() ? nullptr : command->get_option_no_throw("--" + name);
+      return option != nullptr && option->count() > 0;
+    };
+    if (!*as_markdown) return run(*options, is_given);
     fmt::print("{}", options_page(known_names()));
     return 0;
   };

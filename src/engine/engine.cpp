@@ -366,4 +366,27 @@ void Engine::restore(int64_t steps_done, std::vector<int64_t> first_updates,
   steps_done_ = steps_done;
 }
 
+std::vector<std::vector<std::pair<std::string, torch::Tensor>>> Engine::left_out() {
+  const torch::NoGradGuard no_grad;
+  std::vector<std::vector<std::pair<std::string, torch::Tensor>>> ranks;
+  for (const torch::Tensor& mine : wire_->state()) {
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      torch::Tensor flat = mine.clone();
+      comm_.broadcast({flat.data_ptr<float>(), static_cast<std::size_t>(flat.numel()), DataType::f32}, rank)->wait();
+      if (comm_.rank() != 0) continue;
+      auto& tensors = ranks.emplace_back();
+      for (std::size_t i = 0; i < space_->parameters().size(); ++i)
+        tensors.emplace_back(space_->parameters()[i].name, space_->view(flat, i).contiguous());
+    }
+  }
+  return ranks;
+}
+
+void Engine::restore_left_out(const std::function<torch::Tensor(const std::string&)>& find) {
+  const torch::NoGradGuard no_grad;
+  for (const torch::Tensor& flat : wire_->state())
+    for (std::size_t i = 0; i < space_->parameters().size(); ++i)
+      space_->view(flat, i).copy_(find(space_->parameters()[i].name));
+}
+
 }  // namespace tutti

@@ -79,6 +79,8 @@ class Launch {
     while (!relay_.has_passed_on_all() && !gives_up_output_) turn(std::nullopt);
     return code;
   }
+  /// The first that came.
+  int stop_signal() const { return stop_signal_; }
 
  private:
   struct Failure {
@@ -158,6 +160,7 @@ class Launch {
       }
       return;
     }
+    if (stop_signal_ == 0 && note.number != SIGUSR2) stop_signal_ = note.number;
     const bool is_user = note.number == SIGUSR1 || note.number == SIGUSR2;
     if (running() == 0 && !is_user) gives_up_output_ = true;  // nothing else is left to stop
     if (note.number == SIGINT) {
@@ -275,18 +278,22 @@ class Launch {
   bool sent_term_ = false;
   bool sent_kill_ = false;
   int exec_error_ = 0;
+  int stop_signal_ = 0;
   std::optional<Clock::time_point> first_interrupt_;
   bool gives_up_output_ = false;
 };
 
 }  // namespace
 
-int launch_ranks(const LaunchOptions& options) {
+int launch_ranks(const LaunchOptions& options, int* stop_signal) {
   if (options.ranks < 1) throw UsageError("cannot start {} ranks: at least one is needed", options.ranks);
   if (options.threads < 1) throw UsageError("a rank cannot have {} threads: at least one is needed", options.threads);
   if (options.command.empty()) throw UsageError("no command for the ranks to execute");
   ensure_standard_descriptors();
-  return Launch(options).run();
+  Launch launch(options);
+  const int code = launch.run();
+  if (stop_signal != nullptr) *stop_signal = launch.stop_signal();
+  return code;
 }
 
 }  // namespace tutti

@@ -42,6 +42,8 @@ struct LaunchOptions {
 /// stderr how they end (base/exit_note.h), which decides the exit code. finish_grace after one has failed the command
 /// is killed, and with it all that it has started here. The ranks die with the thread that called this: call it from
 /// the main thread, one call at a time in a process.
-int launch_ranks(const LaunchOptions& options);
+/// `stop_signal`, where given, becomes the first of SIGINT, SIGTERM, SIGHUP and SIGUSR1 that came, or 0: somebody wants
+/// the ranks to end, whatever their exit code.
+int launch_ranks(const LaunchOptions& options, int* stop_signal = nullptr);
 
 }  // namespace tutti

@@ -240,7 +240,8 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.add("checkpoint-steps", &v.checkpoint_steps, "save a checkpoint every so many steps").must_be(at_least(0));
   rows.add("checkpoint-minutes", &v.checkpoint_minutes, "save a checkpoint every so many minutes").must_be(at_least(0));
   rows.add("keep-checkpoints", &v.keep_checkpoints, "older ones are removed").must_be(at_least(1));
-  rows.add("resume", &v.resume, "continue: a run's name or folder, or a checkpoint's folder")
+  rows.add("resume", &v.resume,
+           "continue a run, with its options unless others are given: its name or folder, or a checkpoint's folder")
       .not_recorded()
       .not_in_recipes()
       .set_by_sweeps();

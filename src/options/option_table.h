@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -76,6 +77,10 @@ nlohmann::json describe_options(const TrainOptions& options);
 /// What describe_options wrote, also what older versions did: an option that is not there has its default, and keys
 /// that are no options are passed over. Throws Error for a value of the wrong type.
 TrainOptions read_options(const nlohmann::json& json);
+
+/// What a run that goes on takes from the options that it had: everything recorded that was not given anew. `is_given`
+/// is asked with options' names.
+void take_over(TrainOptions& options, const TrainOptions& had, const std::function<bool(const std::string&)>& is_given);
 
 /// Names that a recipe may set.
 std::vector<std::string> recipe_keys();

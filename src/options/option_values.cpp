@@ -124,6 +124,15 @@ TrainOptions read_options(const json& described) {
   return values;
 }
 
+void take_over(TrainOptions& options, const TrainOptions& had,
+               const std::function<bool(const std::string&)>& is_given) {
+  TrainOptions from = had;
+  const std::vector<TrainOption> now = train_option_table(options), before = train_option_table(from);
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (!now[i].key.empty() && !is_given(now[i].name)) set_value(now[i], value_of(before[i]));
+  if (is_given("epochs") && !is_given("steps")) options.steps = 0;  // --steps goes before --epochs where it is set
+}
+
 std::vector<std::string> recipe_keys() {
   TrainOptions usual;
   std::vector<std::string> keys;

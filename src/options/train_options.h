@@ -66,6 +66,8 @@ struct TrainOptions {
   int64_t keep_checkpoints = 2;
   std::string resume = "";   // a checkpoint folder, a run folder or a run's name
   bool auto_resume = false;  // go on with the run called `name` if it has a checkpoint, else start it
+
+  bool saves_checkpoints() const { return checkpoint_steps > 0 || checkpoint_minutes > 0; }
 };
 
 constexpr int kMostRanks = 64;

@@ -1,12 +1,11 @@
 #include "train/checkpoint.h"
 
-#include <algorithm>
 #include <cstring>
 #include <set>
 
 #include "base/files.h"
 #include "base/sha256.h"
-#include "record/run_finder.h"
+#include "train/checkpoint_folder.h"
 #include "tutti/error.h"
 #include "tutti/records.h"
 
@@ -18,7 +17,6 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;
 constexpr const char* kWeightsFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kStateFile = "state.json";
 
 struct TypeName {
   torch::ScalarType type;
@@ -66,14 +64,7 @@ torch::Tensor tensor_of(const NamedArray& array) {
 
 std::string shape_text(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
 
-std::vector<fs::path> checkpoints_in(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().rfind("step-", 0) == 0) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());  // the step number has leading zeros
-  return found;
-}
+std::string left_out_file(int rank) { return fmt::format("left-out-{}.safetensors", rank); }
 
 /// Weights of the first BERTs, still in use, call what layer normalization multiplies with and adds gamma and beta.
 const NamedArray* find_also_by_old_name(const SafetensorsFile& file, const std::string& name) {
@@ -86,74 +77,79 @@ const NamedArray* find_also_by_old_name(const SafetensorsFile& file, const std::
 
 }  // namespace
 
-fs::path save_checkpoint(const fs::path& checkpoints_folder, const Model& model, const NamedTensors& optimizer_state,
-                         const std::vector<int64_t>& first_updates, const TrainProgress& progress,
-                         const nlohmann::json& options, int64_t keep) {
-  fs::path folder = checkpoints_folder / fmt::format("step-{:010}", progress.step);
-  const fs::path temporary = checkpoints_folder / fmt::format("writing-step-{:010}", progress.step);
-  std::error_code ignored;
+NamedTensors weights_of(const torch::nn::Module& model) { return tensors_of(model, true); }
+
+SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointContent& content, const fs::path& from,
+                                int64_t keep) {
+  const int64_t step = content.progress.step;
+  const fs::path temporary = unfinished_checkpoint(run_folder, step);
+  SavedCheckpoint saved;
   remove_tree(temporary);
   try {
     make_folders(temporary);
     nlohmann::json state = {{"format", kFormat},
-                            {"step", progress.step},
-                            {"epoch", progress.epoch},
-                            {"samples_in_epoch", progress.samples_in_epoch},
-                            {"first_updates", first_updates},
-                            {"options", options}};
-    state["sha256"][kWeightsFile] = write_tensors(temporary / kWeightsFile, tensors_of(model, true));
-    state["sha256"][kOptimizerFile] = write_tensors(temporary / kOptimizerFile, optimizer_state);
-    write_file_atomically(temporary / kStateFile, state.dump(1) + "\n");
-    remove_tree(folder);
-    fs::rename(temporary, folder);
-    flush_to_disk(checkpoints_folder);
+                            {"step", step},
+                            {"epoch", content.progress.epoch},
+                            {"samples_in_epoch", content.progress.samples_in_epoch},
+                            {"first_step_samples", content.first_step_samples},
+                            {"first_updates", content.first_updates},
+                            {"options", content.options},
+                            {"plan", content.plan},
+                            {"epoch_end", content.epoch_end}};
+    const auto write = [&](const std::string& file, const NamedTensors& tensors) {
+      state["sha256"][file] = write_tensors(temporary / file, tensors);
+    };
+    write(kWeightsFile, content.weights);
+    write(kOptimizerFile, content.optimizer_state);
+    for (std::size_t rank = 0; rank < content.left_out.size(); ++rank)
+      write(left_out_file(static_cast<int>(rank)), content.left_out[rank]);
+    // A path among the options may be no text at all: see record_line().
+    write_file_atomically(temporary / kStateFile,
+                          state.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    saved.set_aside = set_others_aside(run_folder, from);
+    saved.folder = finish_checkpoint(run_folder, step);
   } catch (const std::exception& error) {
     remove_tree(temporary);
     throw Error("cannot save a checkpoint: {}", error.what());
   }
-  auto all = checkpoints_in(checkpoints_folder);
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) remove_tree(all[i]);
-  return folder;
+  keep_newest(run_folder, keep);
+  return saved;
 }
 
-fs::path find_checkpoint(const std::string& resume, const fs::path& runs_folder) {
-  const RunFinder finder{"checkpoint at", fmt::format("a folder with {} or checkpoints/step-*", kStateFile),
-                         "--resume takes a run's name, its folder or a checkpoint's folder; --checkpoint-steps N makes "
-                         "checkpoints",
-                         [](const fs::path& place) {
-                           if (fs::exists(place / kStateFile)) return place;
-                           const auto found = checkpoints_in(place / "checkpoints");
-                           return found.empty() ? fs::path() : found.back();
-                         }};
-  return finder.require(resume, runs_folder);
-}
-
-bool has_checkpoint(const fs::path& run_folder) { return !checkpoints_in(run_folder / "checkpoints").empty(); }
-
-Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder) {
+Checkpoint::Checkpoint(const fs::path& folder, int rank) : folder_(folder) {
   try {
     try {
       state_ = nlohmann::json::parse(read_file(folder / kStateFile));
       if (state_.at("format") != kFormat)
         throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
                     state_.at("format").dump(), kFormat);
+      for (const char* later : {"plan", "epoch_end"}) state_.emplace(later, nullptr);  // older ones have none
       progress();
-      state_.at("options");
+      first_step_samples();
     } catch (const nlohmann::json::exception& error) {
       throw Error("{}: {}", (folder / kStateFile).string(), error.what());
     }
-    weights_ = std::make_unique<SafetensorsFile>(folder / kWeightsFile);
-    optimizer_ = std::make_unique<SafetensorsFile>(folder / kOptimizerFile);
-    for (const auto& [file, read] : {std::pair{kWeightsFile, weights_.get()}, {kOptimizerFile, optimizer_.get()}}) {
+    const auto open = [&](const std::string& file) {
+      auto read = std::make_unique<SafetensorsFile>(folder / file);
       const std::string expected = state_.at("sha256").at(file);
       if (read->sha256() != expected)
         throw Error("{} has SHA-256 {}, but {} was written", (folder / file).string(), read->sha256(), expected);
-    }
+      return read;
+    };
+    weights_ = open(kWeightsFile);
+    optimizer_ = open(kOptimizerFile);
+    if (state_.at("sha256").contains(left_out_file(rank))) left_out_ = open(left_out_file(rank));
   } catch (const std::exception& error) {
     throw Error(
         "the checkpoint {} is damaged: {}.\nResume from another one (checkpoints/step-* of the run), or start anew.",
         folder.string(), error.what());
   }
+}
+
+int64_t Checkpoint::first_step_samples() const {
+  if (state_.contains("first_step_samples")) return state_.at("first_step_samples").get<int64_t>();
+  const RunConfig config = options().get<RunConfig>();  // of a version in which the size of a step could not change
+  return config.batch * config.accumulate * config.ranks;
 }
 
 TrainProgress Checkpoint::progress() const {
@@ -194,7 +190,17 @@ void Checkpoint::restore(Engine& engine) const {
   });
 }
 
-void save_weights(const fs::path& path, const Model& model) { write_tensors(path, tensors_of(model, true)); }
+void Checkpoint::restore_left_out(Engine& engine) const {
+  engine.restore_left_out([&](const std::string& name) {
+    const NamedArray* const array = left_out_->find(name);
+    if (array == nullptr) throw Error("the checkpoint {} has no '{}' of this rank", folder_.string(), name);
+    return tensor_of(*array);
+  });
+}
+
+void save_weights(const fs::path& path, const NamedTensors& weights) { write_tensors(path, weights); }
+
+void save_weights(const fs::path& path, const Model& model) { save_weights(path, weights_of(model)); }
 
 std::vector<std::string> load_weights(const fs::path& path, Model& model) {
   const SafetensorsFile file(path);

@@ -8,56 +8,72 @@
 
 #include "base/safetensors.h"
 #include "model/model.h"
+#include "train/course.h"
 #include "tutti/engine.h"
 
 namespace tutti {
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
-/// How far training has come.
-struct TrainProgress {
-  int64_t step = 0;              // done, over all epochs
-  int64_t epoch = 0;             // under way
-  int64_t samples_in_epoch = 0;  // of that epoch's order, already trained on by all ranks together
+/// What a checkpoint holds. Randomness is derived from seed, step and rank, so the seed is all there is to keep.
+struct CheckpointContent {
+  NamedTensors weights;                // see weights_of()
+  NamedTensors optimizer_state;        // the engine's, with first_updates
+  std::vector<int64_t> first_updates;  // of each parameter
+  TrainProgress progress;
+  int64_t first_step_samples = 0;                     // see Course
+  nlohmann::json options = nlohmann::json::object();  // as records have them
+  std::vector<NamedTensors> left_out = {};            // by rank: what a compressing wire format still owes
+  nlohmann::json plan = {};                           // the plan that this belongs to, with its profile; null: none
+  nlohmann::json epoch_end = {};  // an epoch that is over, but for its test and its record; null: none
 };
 
-/// A checkpoint is a folder: model.safetensors (weights and buffers), optimizer.safetensors, state.json (progress,
-/// options, seed, checksums of the other two). Randomness is derived from seed, step and rank, so the seed is all there
-/// is to keep. `optimizer_state` and `first_updates` are the engine's. The folder appears under its name only when
-/// everything in it is on the disk. Returns its path. For one rank.
-std::filesystem::path save_checkpoint(const std::filesystem::path& checkpoints_folder, const Model& model,
-                                      const NamedTensors& optimizer_state, const std::vector<int64_t>& first_updates,
-                                      const TrainProgress& progress, const nlohmann::json& options, int64_t keep);
-
-/// `resume` names a checkpoint folder, a run folder or a run in `runs_folder`; the newest checkpoint there. Throws
-/// Error.
-std::filesystem::path find_checkpoint(const std::string& resume, const std::filesystem::path& runs_folder);
-
-/// Has this run saved any?
-bool has_checkpoint(const std::filesystem::path& run_folder);
+/// A checkpoint is a folder: model.safetensors (weights and buffers), optimizer.safetensors, left-out-RANK.safetensors
+/// where a wire format leaves gradients for later, state.json (the rest, checksums of the other files). The folder
+/// appears under its name only when everything in it is on the disk. `from` is the checkpoint that this one continues,
+/// empty for none: those in the run's folder that do not lead there are set aside. Older ones than the newest `keep`
+/// are removed. For one rank. Throws Error, and leaves everything as it was.
+struct SavedCheckpoint {
+  std::filesystem::path folder;
+  std::vector<std::filesystem::path> set_aside;
+};
+SavedCheckpoint save_checkpoint(const std::filesystem::path& run_folder, const CheckpointContent& content,
+                                const std::filesystem::path& from, int64_t keep);
 
 /// A checkpoint that was read and found whole.
 class Checkpoint {
  public:
   /// Throws Error saying which file is missing or damaged and how.
-  explicit Checkpoint(const std::filesystem::path& folder);
+  explicit Checkpoint(const std::filesystem::path& folder, int rank = 0);
 
   const std::filesystem::path& folder() const { return folder_; }
   const nlohmann::json& options() const { return state_.at("options"); }
   TrainProgress progress() const;
+  /// Samples in a step when the run began; see Course.
+  int64_t first_step_samples() const;
+  /// As it was saved; null: nothing was.
+  const nlohmann::json& plan() const { return state_.at("plan"); }
+  const nlohmann::json& epoch_end() const { return state_.at("epoch_end"); }
 
   /// Throws Error when the checkpoint belongs to another model, naming both and the first difference.
   void load_weights(Model& model) const;
   /// Throws Error when it belongs to another optimizer.
   void restore(Engine& engine) const;
+  /// What this rank left out of its messages, where it was saved. Not for another number of ranks.
+  bool has_left_out() const { return left_out_ != nullptr; }
+  void restore_left_out(Engine& engine) const;
 
  private:
   std::filesystem::path folder_;
   nlohmann::json state_;
-  std::unique_ptr<SafetensorsFile> weights_, optimizer_;
+  std::unique_ptr<SafetensorsFile> weights_, optimizer_, left_out_;
 };
 
+/// Parameters, then buffers, on the CPU and row by row; the model's own memory where it is like that.
+NamedTensors weights_of(const torch::nn::Module& model);
+
 /// Weights and buffers alone, for others to use.
+void save_weights(const std::filesystem::path& path, const NamedTensors& weights);
 void save_weights(const std::filesystem::path& path, const Model& model);
 
 /// The reverse, for weights from anywhere: every tensor of the model has to be in the file with its name and shape (of

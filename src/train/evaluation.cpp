@@ -43,8 +43,8 @@ Batch to_device(const Batch& batch, const BatchPlace& place) {
   return moved;
 }
 
-EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
-                    const EvalOptions& options, const std::function<void(int64_t, int64_t)>& progress) {
+std::optional<EvalCounts> evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
+                                   const EvalOptions& options, const std::function<bool(int64_t, int64_t)>& goes_on) {
   Sampler sampler(data->size(), /*seed=*/0, options.batch, comm.size(), /*shuffle=*/false);
   sampler.begin_epoch(0);
   std::vector<std::vector<int64_t>> batches;
@@ -55,16 +55,18 @@ EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Co
   model.eval();
   EvalSums sums{data->traits().kind, {}};
   Loader loader(data, std::move(batches), {options.workers, options.prefetch, options.place.device.is_cuda()});
-  for (int64_t done = 1; loader.has_next(); ++done) {
+  bool is_ended = false;
+  for (int64_t done = 1; loader.has_next() && !is_ended; ++done) {
     const Batch batch = loader.next();
     if (batch.size > 0) {
       const Bf16Autocast autocast(options.bf16);
       const torch::Tensor numbers = model.count(to_device(batch, options.place)).numbers;
       sums.numbers = sums.numbers.defined() ? sums.numbers.add_(numbers) : numbers;
     }
-    if (progress) progress(done, sampler.steps());
+    is_ended = goes_on && !goes_on(done, sampler.steps());
   }
   model.train(was_training);
+  if (is_ended) return std::nullopt;
   const EvalCounts counts = sums.numbers.defined() ? read_counts(sums) : nothing_counted(sums.kind);
 
   EvalCounts total = nothing_counted(data->traits().kind);

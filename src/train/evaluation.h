@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "model/model.h"
@@ -24,9 +25,11 @@ struct EvalOptions {
 };
 
 /// Evaluates a model on a data set, each rank a share of it, every sample exactly once; all ranks get the totals.
-/// `progress` is told how many of this rank's batches are done. A collective.
-EvalCounts evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
-                    const EvalOptions& options, const std::function<void(int64_t done, int64_t all)>& progress = {});
+/// `goes_on` is told how many of this rank's batches are done, and is called as often on every rank. Where it says no,
+/// on all of them after the same batch, there is no result. A collective.
+std::optional<EvalCounts> evaluate(Model& model, const std::shared_ptr<const Dataset>& data, Communicator& comm,
+                                   const EvalOptions& options,
+                                   const std::function<bool(int64_t done, int64_t all)>& goes_on = {});
 
 /// For records.
 TestResults test_results(const EvalCounts& counts);

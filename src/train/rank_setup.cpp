@@ -5,6 +5,9 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
+#include <future>
 #include <utility>
 
 #include "comm/connect.h"
@@ -131,6 +134,34 @@ void all_ranks_or_none(Communicator& comm, const std::function<void()>& work) {
     if (usage) throw UsageError(problem);
     throw Error(problem);
   }
+}
+
+void first_rank_alone(Communicator& comm, const std::function<void()>& work) {
+  if (comm.size() == 1) {
+    work();
+    return;
+  }
+  std::future<void> done;
+  if (comm.rank() == 0) done = std::async(std::launch::async, work);
+  enum : int64_t { under_way, succeeded, failed };
+  std::exception_ptr error;
+  int64_t state = under_way;
+  while (state == under_way) {
+    if (comm.rank() == 0 && done.wait_for(std::chrono::milliseconds(500)) == std::future_status::ready) {
+      state = succeeded;
+      try {
+        done.get();
+      } catch (...) {
+        error = std::current_exception();
+        state = failed;
+      }
+    }
+    comm.broadcast({&state, 1, DataType::i64}, 0)->wait();
+  }
+  if (state == succeeded) return;
+  finish_together(comm);
+  if (error) std::rethrow_exception(error);
+  throw Stopped("rank 0 could not save");
 }
 
 }  // namespace tutti

@@ -35,4 +35,8 @@ void set_compute_threads(int threads);
 /// throw Stopped. A collective.
 void all_ranks_or_none(Communicator& comm, const std::function<void()>& work);
 
+/// Runs `work` on rank 0, in a thread, while the others wait: however long it takes, since they hear twice a second
+/// that it is going on. When it fails, rank 0 throws what it threw, and the others Stopped. A collective.
+void first_rank_alone(Communicator& comm, const std::function<void()>& work);
+
 }  // namespace tutti

@@ -4,32 +4,16 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
-#include <torch/version.h>
 
-#include <cmath>
-#include <ctime>
-#include <limits>
 #include <utility>
 
-#include "base/files.h"
 #include "base/torch_compat.h"
-#include "comm/exchange.h"
-#include "record/record_file.h"
-#include "train/node_report.h"
-#include "train/rank_setup.h"
+#include "train/same_weights.h"
 #include "train/schedule.h"
-#include "train/stop_signal.h"
 #include "tutti/error.h"
 
 namespace tutti {
 namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::json;
-
-// How often ranks ask rank 0 whether the time for a checkpoint has come: the question interrupts transfers that cross
-// steps.
-constexpr int64_t kClockSteps = 10;
 
 /// While this is alive, cuDNN's first choice of a kernel is taken. A search takes seconds for a network, and pays only
 /// for shapes that come again and again.
@@ -59,144 +43,23 @@ uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
 
 }  // namespace
 
-void RankTrainer::open_run_folder() {
-  std::string name = options_.name;
-  if (resumed_ && name.empty() && resumed_->folder().parent_path().filename() == "checkpoints") {
-    run_folder_ = resumed_->folder().parent_path().parent_path();
-  } else {
-    if (name.empty()) {
-      const std::time_t now = std::time(nullptr);
-      std::tm local{};
-      ::localtime_r(&now, &local);
-      char stamp[32];
-      std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-      name = fmt::format("{}-{}-{}", stamp, options_.model, options_.data.name);
-    }
-    run_folder_ = fs::path(options_.runs_folder) / name;
-    if (!options_.name.empty() && !resumed_ && !options_.auto_resume && fs::exists(run_folder_ / kRecordsFile))
-      throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}",
-                       run_folder_.string(), options_.name);
-    for (int again = 2; options_.name.empty() && fs::exists(run_folder_); ++again)
-      run_folder_ = fs::path(options_.runs_folder) / fmt::format("{}-{}", name, again);
-  }
-  make_folders(run_folder_);
-  records_.add_sink(json_lines((run_folder_ / kRecordsFile).string()));
-}
-
-void RankTrainer::set_up() {
-  device_ = choose_device(options_.device, env_.local_rank);
-  stream_ = std::make_unique<ComputeStream>(device_);
-  if (options_.precision != "fp32" && !device_.is_cuda())
-    throw UsageError("--precision {} needs --device cuda: on a CPU train in fp32", options_.precision);
-  allow_tf32(options_.precision != "fp32");
-  if (options_.deterministic) {
-    // cuBLAS adds in one order only with workspaces of its own; torch insists on it.
-    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-    at::globalContext().setDeterministicCuDNN(true);
-    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  } else {
-    at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly ever change: the search for a kernel pays
-  }
-  DataOptions data = options_.data;
-  if (!data.traits) data.traits = natural_data(options_.model);  // what `synthetic` imitates
-  data_ = open_data(data);
-  const fs::path named_run = fs::path(options_.runs_folder) / options_.name;
-  if (options_.auto_resume && has_checkpoint(named_run))
-    resumed_ = std::make_unique<Checkpoint>(find_checkpoint(named_run.string(), {}));
-  else if (!options_.resume.empty())
-    resumed_ = std::make_unique<Checkpoint>(find_checkpoint(options_.resume, options_.runs_folder));
-
-  torch::manual_seed(options_.seed);
-  ModelOptions model_options = options_.model_options;
-  model_options.data = data_.train->traits();
-  model_options.data_name = options_.data.name;
-  model_ = make_model(options_.model, model_options);
-  if (resumed_) {
-    resumed_->load_weights(*model_);
-    progress_ = resumed_->progress();
-  } else if (!options_.weights_file.empty()) {
-    const auto unused = load_weights(options_.weights_file, *model_);
-    if (!unused.empty())
-      console_.line(fmt::format("note: {} tensors of {} have no place in {}, '{}' among them", unused.size(),
-                                options_.weights_file, options_.model, unused[0]));
-  }
-  model_->to(device_);
-  // Without tensor cores, that is in full float32, channels-last convolutions are slower.
-  place_ = {device_, device_.is_cuda() && options_.precision != "fp32" && model_->prefers_channels_last()};
-  if (place_.channels_last) use_channels_last(*model_);
-  model_->train();
-  keep_data_on_device();
-  last_test_ = nothing_counted(model_options.data.kind);
-
-  sampler_ =
-      std::make_unique<Sampler>(data_.train->size(), options_.seed, options_.batch * options_.accumulate, comm_.size());
-  sampler_->begin_epoch(0);
-  steps_per_epoch_ = sampler_->steps();
-  total_steps_ = options_.steps > 0 ? options_.steps : options_.epochs * steps_per_epoch_;
-  first_step_ = progress_.step;
-
-  config_ = config_record(describe_options(options_), comm_.size(), device_.str());
-  const fs::path trace_folder = fs::path(options_.trace_file).parent_path();
-  if (!trace_folder.empty() && !fs::is_directory(trace_folder))
-    throw UsageError("--trace {}: there is no folder {}", options_.trace_file, trace_folder.string());
-  if (is_first_) open_run_folder();
-}
-
 bool RankTrainer::run() {
-  all_ranks_or_none(comm_, [this] { set_up(); });
-  c10::OptionalDeviceGuard device_guard;
-  if (device_.is_cuda()) device_guard.reset_device(device_);
-  TuneOptions engine_options = tutti::engine_options(options_);
-  engine_options.servers = servers_;
-  engine_options.auto_options.steps = (total_steps_ - first_step_) / 2;  // half of the run is to be the best plan's
-  if (options_.trace_steps > 0) {
-    // From shortly after the plan is decided on, which follow_plan() sees.
-    trace_ = std::make_unique<Trace>(TraceWindow{std::numeric_limits<int64_t>::max() / 2, options_.trace_steps});
-    engine_options.trace = trace_.get();
-  }
-  engine_ = std::make_unique<TunedEngine>(*model_, comm_, engine_options);
-  all_ranks_or_none(comm_, [this] {
-    if (resumed_) resumed_->restore(engine_->engine());
-  });
-  captured_ = std::make_unique<CapturedStep>(engine_->engine(), options_.graph);
-  loss_sum_ = torch::zeros({}, device_);
-
-  nodes_ = find_nodes(comm_);
-  records_.add(RunRecord{config_, describe_nodes(nodes_), this_environment(TORCH_VERSION), env_.launcher, first_step_});
-  console_.line(fmt::format("Training {} ({:.2f} M parameters) on {} ({} training samples, {} test samples)",
-                            options_.model, static_cast<double>(engine_->engine().parameter_elements()) * 1e-6,
-                            options_.data.name, data_.train->size(), data_.test->size()));
-  console_.line(fmt::format("{} rank{} × batch {}{}, {} on {}, {} thread{} each; strategy {} over {}; {} steps; run {}",
-                            comm_.size(), comm_.size() == 1 ? "" : "s", options_.batch,
-                            options_.accumulate > 1 ? fmt::format(" × {}", options_.accumulate) : "",
-                            options_.optimizer.name, device_.str(), options_.threads, options_.threads == 1 ? "" : "s",
-                            options_.strategy, comm_.name(), total_steps_, run_folder_.string()));
-  if (nodes_.size() > 1) console_.line(list_nodes(nodes_));
-  if (resumed_) {
-    console_.line(fmt::format("Resumed at step {} from {}", first_step_, resumed_->folder().string()));
-    for (const auto& [key, value] : config_.items())
-      if (resumed_->options().contains(key) && resumed_->options()[key] != value && key != "epochs" && key != "steps")
-        console_.line(fmt::format("note: {} was {} when the checkpoint was made and is {} now", key,
-                                  resumed_->options()[key].dump(), value.dump()));
-    resumed_.reset();
-  }
-
+  start();
+  loading_.reset();  // from now on a signal finds something to save
   try {
-    while (progress_.step < total_steps_ && !is_stopped_) train_epoch();
+    if (open_epoch_) {
+      end_epoch(*std::exchange(open_epoch_, std::nullopt));
+      if (!is_stopped_) save({});  // with nothing left to report
+    }
+    while (course_->steps_left(progress_) > 0 && !is_stopped_) train_epoch();
     if (is_stopped_) return false;
     finish();
-    return true;
+    return !is_stopped_;
   } catch (const CommFailed& failure) {
     const std::string me = fmt::format("rank {}/{}", comm_.rank(), comm_.size());
     if (std::string(failure.what()).rfind(me, 0) == 0) throw;  // a transfer's own message says more
     throw CommFailed("{}, after step {}: {}", me, progress_.step, failure.what());
   }
-}
-
-void RankTrainer::keep_data_on_device() {
-  if (!device_.is_cuda()) return;
-  const auto packed = pack_samples(data_.train, kMostResidentBytes, options_.workers);
-  if (packed) resident_ = make_resident_data(*packed, place_);
 }
 
 bool RankTrainer::is_step_settled() const {
@@ -207,12 +70,13 @@ bool RankTrainer::is_step_settled() const {
 
 double RankTrainer::learning_rate() const {
   const double base = base_learning_rate(options_) * (options_.scale_lr ? comm_.size() : 1);
-  return base * schedule_factor(options_.schedule, progress_.step, total_steps_, steps_per_epoch_);
+  return base * schedule_factor(options_.schedule, course_->first_steps(progress_), course_->first_steps_in_all(),
+                                course_->first_steps_per_epoch());
 }
 
 void RankTrainer::train_epoch() {
   sampler_->begin_epoch(progress_.epoch, progress_.samples_in_epoch);
-  const int64_t steps = std::min(sampler_->steps(), total_steps_ - progress_.step);
+  const int64_t steps = course_->steps_left_in_epoch(progress_);
   std::vector<int64_t> order;                 // this rank's samples
   std::vector<std::vector<int64_t>> batches;  // the same as micro-batches, for the loader
   std::vector<int64_t> step_sizes;            // this rank's samples of each step
@@ -266,27 +130,34 @@ void RankTrainer::train_epoch() {
     }
     log_step(step + 1, steps);
     const auto before_saving = Clock::now();
-    save_if_due();
+    meet_if_due();
+    // At the end of an epoch, its test and its record come before.
+    if (step + 1 < steps && is_save_due()) save({});
     set_aside_s += seconds_since(before_saving);
-    if (is_stopped_) return;
+    if (step + 1 < steps && is_stopped_) return;
   }
-  epoch_loss = loss_sum_.item<double>();  // waits for the device
+  epoch_loss = finite_loss_sum();  // waits for the device
   epoch_times_.train_s = seconds_since(start) - set_aside_s;
   if (is_steady_) steady_s_ += seconds_since(steady_start_) - set_aside_s;
   epoch_times_.data_wait_s = loader.waited_s();
   total_samples_ += epoch_samples;
 
-  const bool epoch_over = progress_.samples_in_epoch >= data_.train->size();
-  if (epoch_over) {
-    ++progress_.epoch;
-    progress_.samples_in_epoch = 0;
-  }
-  const bool last = progress_.step >= total_steps_;
+  progress_ = course_->settled(progress_);
   tested_ = false;
-  if (options_.evaluate && (last || (epoch_over && progress_.epoch % options_.eval_every == 0))) test();
-  report_epoch(epoch_loss, my_samples);
+  end_epoch(trained_epoch(epoch_loss, my_samples));
+}
+
+void RankTrainer::end_epoch(EpochRecord record) {
+  const bool is_over = progress_.samples_in_epoch == 0 && progress_.epoch % options_.eval_every == 0;
+  if (options_.evaluate && !is_stopped_ && (is_over || course_->steps_left(progress_) == 0)) test();
+  if (is_stopped_) {
+    save(record);  // which has no time to wait for the test: a resumed run makes it
+    return;
+  }
+  report_epoch(std::move(record));
   if (trace_ && trace_->is_over()) record_trace();
   total_times_.add(epoch_times_);
+  if (is_save_due()) save({});
 }
 
 void RankTrainer::seed_step() {
@@ -345,6 +216,7 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& f
         const Bf16Autocast autocast(options_.precision == "bf16");
         loss = model_->loss(batch);
       }
+      if (device_.is_cpu()) require_finite(loss.item<double>(), progress_.step + 1);  // elsewhere reading it waits
       engine_->backward(loss, static_cast<double>(size) / static_cast<double>(global_size), first + size == samples);
       loss_sum_.add_(loss.detach(), static_cast<double>(size));
     }
@@ -364,10 +236,9 @@ void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
   const double seconds = seconds_since(log_time_);
   const double rate = static_cast<double>(log_samples_) / std::max(seconds, 1e-9);
   if (is_logged) {
+    const double loss_sum = finite_loss_sum();
     if (is_first_) {
-      const double loss_sum = loss_sum_.item<double>();
-      double loss = (loss_sum - log_loss_sum_) / static_cast<double>(std::max<int64_t>(1, log_own_samples_));
-      if (std::isnan(loss)) loss = std::numeric_limits<double>::quiet_NaN();  // without a sign, which means nothing
+      const double loss = (loss_sum - log_loss_sum_) / static_cast<double>(std::max<int64_t>(1, log_own_samples_));
       log_loss_sum_ = loss_sum;
       console_.line(fmt::format("step {}: {:.1f} data/s, loss {:.4f}", progress_.step, rate, loss));
       records_.add(ProgressRecord{progress_.step, progress_.epoch, rate, learning_rate(), loss});
@@ -382,49 +253,25 @@ void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
                                 steps_in_epoch, rate, readable_duration(left_s)));
 }
 
-void RankTrainer::save_if_due() {
-  bool due = options_.checkpoint_steps > 0 && progress_.step % options_.checkpoint_steps == 0;
-  if (saves_checkpoints() && progress_.step % kClockSteps == 0) {
-    // Rank 0's clock decides for all, and a signal to any rank.
-    engine_->drain();
-    const double minutes = seconds_since(checkpoint_time_) / 60;
-    int64_t reasons[2] = {is_first_ && options_.checkpoint_minutes > 0 && minutes > options_.checkpoint_minutes ? 1 : 0,
-                          stop_signal() != 0 ? 1 : 0};
-    comm_.all_reduce_sum({reasons, 2, DataType::i64})->wait();
-    is_stopped_ = reasons[1] != 0;
-    due = due || reasons[0] != 0 || is_stopped_;
-  }
-  if (!due) return;
-  const TraceSpan span(recording(), TraceKind::checkpoint);
-  engine_->settle();
-  checkpoint_time_ = Clock::now();
-  const auto optimizer_state = engine_->engine().optimizer_state();  // all ranks have a part in it
-  if (!is_first_) return;
-  TrainProgress progress = progress_;
-  if (progress.samples_in_epoch >= data_.train->size()) {
-    ++progress.epoch;
-    progress.samples_in_epoch = 0;
-  }
-  console_.progress(fmt::format("saving a checkpoint at step {}", progress.step));
-  const fs::path folder =
-      save_checkpoint(run_folder_ / "checkpoints", *model_, optimizer_state, engine_->engine().first_updates(),
-                      progress, config_, options_.keep_checkpoints);
-  records_.add(CheckpointRecord{progress.step, folder.string(), seconds_since(checkpoint_time_)});
-  if (is_stopped_)
-    console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
-                              progress.step, run_folder_.string()));
-}
-
 void RankTrainer::test() {
   const TraceSpan span(recording(), TraceKind::evaluation);
   engine_->settle();
+  require_same_weights(*model_, comm_, fmt::format("after step {}", progress_.step), where_to_go_on());
   const auto start = Clock::now();
   const NoKernelSearch guard(true);
-  last_test_ = evaluate(
-      *model_, data_.test, comm_,
-      {options_.eval_batch, options_.workers, options_.prefetch, place_, options_.precision == "bf16"},
-      [this](int64_t done, int64_t all) { console_.progress(fmt::format("testing: {}/{} batches", done, all)); });
+  RankMeeting meeting(comm_);
+  const auto counts =
+      evaluate(*model_, data_.test, comm_,
+               {options_.eval_batch, options_.workers, options_.prefetch, place_, options_.precision == "bf16"},
+               [&](int64_t done, int64_t all) {
+                 console_.progress(fmt::format("testing: {}/{} batches", done, all));
+                 if (!saves_checkpoints() || !meeting.is_due()) return true;
+                 is_stopped_ = meeting.sum({stop_signal() != 0 ? 1 : 0})[0] != 0;
+                 return !is_stopped_;
+               });
   epoch_times_.test_s = seconds_since(start);
+  if (!counts) return;
+  last_test_ = *counts;
   tested_ = true;
 }
 

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <c10/core/DeviceGuard.h>
 #include <torch/types.h>
 
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/folder_lock.h"
 #include "base/trace.h"
 #include "comm/launch_env.h"
 #include "comm/nodes.h"
@@ -15,11 +19,15 @@
 #include "data/sampler.h"
 #include "model/model.h"
 #include "train/checkpoint.h"
+#include "train/checkpoint_folder.h"
 #include "train/console.h"
+#include "train/course.h"
 #include "train/device_feed.h"
 #include "train/evaluation.h"
 #include "train/options.h"
+#include "train/rank_meeting.h"
 #include "train/resident_data.h"
+#include "train/stop_signal.h"
 #include "tutti/captured_step.h"
 #include "tutti/communicator.h"
 #include "tutti/records.h"
@@ -30,21 +38,30 @@ namespace tutti {
 /// One rank's training run.
 class RankTrainer {
  public:
-  /// `servers`: null where the strategy needs none.
-  RankTrainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm, PushPull* servers)
+  /// `servers`: null where the strategy needs none. `loading` ends with the set-up.
+  RankTrainer(const TrainOptions& options, const LaunchEnv& env, Communicator& comm, PushPull* servers,
+              std::unique_ptr<EndsAtStopSignal> loading)
       : options_(options),
         env_(env),
         comm_(comm),
         servers_(servers),
+        loading_(std::move(loading)),
         console_(comm.rank() == 0),
+        meeting_(comm),
         is_first_(comm.rank() == 0) {}
 
   /// False when a signal stopped it after a checkpoint.
   bool run();
 
  private:
+  // How it begins.
+  void start();
+  void find_resumed();
+  void name_run_folder();
+  void lock_run_folder();
   void set_up();
   void open_run_folder();
+  void go_on_from_resumed(bool is_compressing);
   /// Where it fits.
   void keep_data_on_device();
   void train_epoch();
@@ -58,12 +75,28 @@ class RankTrainer {
   /// Steps run as they will run from now on, unless they take long to get there.
   bool is_step_settled() const;
   void log_step(int64_t step_in_epoch, int64_t steps_in_epoch);
-  void save_if_due();
+  /// What is known of an epoch before its test. A collective.
+  EpochRecord trained_epoch(double loss, int64_t samples);
+  /// Tests, reports and saves, or saves what is left to report.
+  void end_epoch(EpochRecord record);
+  /// Whether to save or to stop, which all ranks have to know of one another.
+  void meet_if_due();
+  bool is_save_due() const;
+  /// `open_epoch`: one whose test and record are still to be made.
+  void save(const std::optional<EpochRecord>& open_epoch);
+  /// For messages about a run that cannot go on.
+  std::string where_to_go_on() const;
+  /// Throws TrainingFailed for a loss that is no number.
+  void require_finite(double loss, int64_t step) const;
+  /// Of the epoch. Waits for the device.
+  double finite_loss_sum() const;
   void test();
-  void report_epoch(double loss, int64_t samples);
+  void report_epoch(EpochRecord record);
   void finish();
+  /// For rank 0.
+  void write_results(const std::vector<RankSummary>& ranks, const NamedTensors& tensors);
   double learning_rate() const;
-  bool saves_checkpoints() const { return options_.checkpoint_steps > 0 || options_.checkpoint_minutes > 0; }
+  bool saves_checkpoints() const { return options_.saves_checkpoints(); }
   template <typename T>
   std::vector<T> gather(const T& mine) const;
   void follow_plan();
@@ -75,11 +108,14 @@ class RankTrainer {
   const LaunchEnv& env_;
   Communicator& comm_;
   PushPull* const servers_;
+  std::unique_ptr<EndsAtStopSignal> loading_;
   Console console_;
+  RankMeeting meeting_;  // after steps
   const bool is_first_;
   std::vector<Node> nodes_;
 
   torch::Device device_ = torch::kCPU;
+  c10::OptionalDeviceGuard device_guard_;
   std::unique_ptr<ComputeStream> stream_;  // for all that follows
   BatchPlace place_;
   TrainTest data_;
@@ -94,15 +130,20 @@ class RankTrainer {
   std::unique_ptr<ResidentData> resident_;  // null: batches come from the loader
   std::vector<Batch> inputs_;               // where a GPU's steps find them then
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Checkpoint> resumed_;  // while setting up
+  ResumeChoice choice_;                  // what to go on from; while setting up
+  std::unique_ptr<Checkpoint> resumed_;  // the one of these that is whole; while setting up
   nlohmann::json config_;
 
   std::filesystem::path run_folder_;
+  std::unique_ptr<FolderLock> lock_;  // of it, on rank 0
   RecordWriter records_;
   TrainProgress progress_;
-  int64_t total_steps_ = 0;
-  int64_t steps_per_epoch_ = 0;
+  Course::Sizes sizes_;
+  std::unique_ptr<Course> course_;
   int64_t first_step_ = 0;
+  std::filesystem::path latest_checkpoint_;  // that this run comes from, or has saved
+  int64_t saved_step_ = -1;                  // of it
+  std::optional<EpochRecord> open_epoch_;    // from a checkpoint: see CheckpointContent
 
   // Since the last log line, and since the run began.
   Clock::time_point log_time_{}, checkpoint_time_ = Clock::now();
@@ -120,6 +161,7 @@ class RankTrainer {
   std::vector<double> step_s_;  // of the epoch
   EvalCounts last_test_;
   bool tested_ = false;
+  bool is_time_to_save_ = false;
   bool is_stopped_ = false;  // by a signal
 };
 

@@ -1,6 +1,7 @@
 // What a rank says of its training: its plan, its timeline, its epochs and its end.
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/files.h"
@@ -9,9 +10,12 @@
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
+#include "train/failures.h"
 #include "train/node_report.h"
+#include "train/rank_setup.h"
 #include "train/rank_trainer.h"
 #include "train/run_report.h"
+#include "train/same_weights.h"
 #include "train/search_report.h"
 #include "tutti/error.h"
 
@@ -98,14 +102,24 @@ void RankTrainer::record_trace() {
                             breakdown.first_step + breakdown.steps, options_.trace_file));
 }
 
-void RankTrainer::report_epoch(double loss, int64_t samples) {
+EpochRecord RankTrainer::trained_epoch(double loss, int64_t samples) {
   EpochRecord record;
   record.epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;
   record.step = progress_.step;
   record.ranks = gather(RankEpoch{epoch_times_, samples, loss});
-  if (tested_) record.test = test_results(last_test_);
   record.step_s = step_s_;
-  sum_up(record, nodes_);
+  return record;
+}
+
+void RankTrainer::report_epoch(EpochRecord record) {
+  if (tested_) {
+    record.test = test_results(last_test_);
+    // A resumed run may have another number of ranks than the epoch had.
+    const auto test_s = gather_numbers(comm_, {std::llround(epoch_times_.test_s * 1e9)});
+    for (std::size_t i = 0; i < std::min(test_s.size(), record.ranks.size()); ++i)
+      record.ranks[i].test_s = static_cast<double>(test_s[i][0]) * 1e-9;
+  }
+  sum_up(record, static_cast<int>(record.ranks.size()) == comm_.size() ? nodes_ : std::vector<Node>());
   for (const std::string& line : epoch_lines(record, test_headline(last_test_))) console_.line(line);
   records_.add(record);
 }
@@ -116,17 +130,25 @@ void RankTrainer::finish() {
   if (options_.evaluate && !tested_) {  // resumed at the very end
     epoch_times_ = {};
     test();
+    if (is_stopped_) {
+      console_.line(fmt::format("Stopped by a signal during the last test; to go on: tutti train --resume {}",
+                                run_folder_.string()));
+      return;
+    }
     total_times_.add(epoch_times_);
   }
+  require_same_weights(*model_, comm_, fmt::format("after step {}", progress_.step), where_to_go_on());
+  if (const std::string name = find_not_finite(*model_); !name.empty())
+    throw TrainingFailed(kExitNotFinite, "the weights '{}' are not finite at step {}. {}", name, progress_.step,
+                         where_to_go_on());
+  const NamedTensors weights = is_first_ ? weights_of(*model_) : NamedTensors();
   const std::vector<RankSummary> ranks = gather(RankSummary{total_times_, weights_sha256(*model_), peak_rss_bytes(),
                                                             engine_->engine().optimizer_state_bytes(), steady_s_});
-  const fs::path records = run_folder_ / kRecordsFile;
-  for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-    if (ranks[rank].weights_sha256 != ranks[0].weights_sha256)
-      throw Error("rank {} ended with other weights than rank 0: do not use them, and please report this with {}", rank,
-                  records.string());
-  if (!is_first_) return;
+  first_rank_alone(comm_, [&] { write_results(ranks, weights); });
+}
 
+void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const NamedTensors& tensors) {
+  const fs::path records = run_folder_ / kRecordsFile;
   SummaryRecord summary = summary_of_ranks(ranks, total_samples_, steady_samples_);
   summary.model = options_.model;
   summary.data = options_.data.name;
@@ -146,7 +168,7 @@ void RankTrainer::finish() {
   summary.is_tested = tested_;
   summary.test = test_results(last_test_);
   const fs::path weights = run_folder_ / "model.safetensors";
-  save_weights(weights, *model_);
+  save_weights(weights, tensors);
   records_.add(summary);
   if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, json(summary).dump(1) + "\n");
   std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,

@@ -10,7 +10,8 @@ namespace tutti {
 
 std::vector<std::string> schedule_names();
 
-/// What the base learning rate is multiplied by in step `step` (from 0) of `total_steps`.
-double schedule_factor(const ScheduleOptions& options, int64_t step, int64_t total_steps, int64_t steps_per_epoch);
+/// What the base learning rate is multiplied by when `step` of `total_steps` are done. They are those of a Course, and
+/// may be parts of one.
+double schedule_factor(const ScheduleOptions& options, double step, double total_steps, int64_t steps_per_epoch);
 
 }  // namespace tutti

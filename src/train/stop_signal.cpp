@@ -1,9 +1,14 @@
 #include "train/stop_signal.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <initializer_list>
+
+#include "base/exit_note.h"
 
 namespace tutti {
 namespace {
@@ -41,6 +46,24 @@ int stop_signal() {
     if (sigismember(&pending, number) == 1) return number;
   }
   return 0;
+}
+
+EndsAtStopSignal::EndsAtStopSignal(bool speaks) : thread_([this, speaks] { watch(speaks); }) {}
+
+EndsAtStopSignal::~EndsAtStopSignal() {
+  is_over_ = true;
+  thread_.join();
+}
+
+void EndsAtStopSignal::watch(bool speaks) const {
+  while (!is_over_) {
+    if (stop_signal() != 0) {
+      if (speaks) std::fputs("tutti: stopped by a signal before the first step: there was nothing to save\n", stderr);
+      write_exit_note(kExitSaved);
+      ::_exit(kExitSaved);  // other threads are at work, whose memory must not go away under them
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 }  // namespace tutti

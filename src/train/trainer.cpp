@@ -3,6 +3,7 @@
 #include <torch/version.h>
 
 #include <memory>
+#include <utility>
 
 #include "comm/connect.h"
 #include "probe/check_report.h"
@@ -15,7 +16,13 @@ namespace tutti {
 
 int train(const TrainOptions& options, const LaunchEnv& env) {
   set_compute_threads(options.threads);
-  if (options.checkpoint_steps > 0 || options.checkpoint_minutes > 0) note_stop_signals();
+  std::unique_ptr<EndsAtStopSignal> loading;
+  if (options.saves_checkpoints()) {
+    note_stop_signals();
+    // Servers go on until their ranks have saved.
+    if (env.rank < env.size - options.strategy_options.servers)
+      loading = std::make_unique<EndsAtStopSignal>(env.rank == 0);
+  }
   LaunchEnv ranks = env;
   if (serve_if_server(options, ranks)) return 0;
   const std::unique_ptr<Communicator> comm = connect(options, ranks);
@@ -27,7 +34,8 @@ int train(const TrainOptions& options, const LaunchEnv& env) {
       require_same_build(*comm, torch);
     }
     const std::unique_ptr<Servers> servers = connect_servers(options, ranks);
-    const bool is_done = RankTrainer(options, ranks, *comm, servers ? &servers->push_pull() : nullptr).run();
+    PushPull* const push_pull = servers ? &servers->push_pull() : nullptr;
+    const bool is_done = RankTrainer(options, ranks, *comm, push_pull, std::move(loading)).run();
     if (servers) servers->stop();
     comm->barrier()->wait();  // nobody leaves while others still need them
     return is_done ? 0 : kExitSaved;

@@ -113,6 +113,13 @@ void TunedEngine::choose_plan() {
   ++decisions_;
 }
 
+void TunedEngine::adopt(const Plan& plan, const Profile& profile) {
+  engine_.adopt(plan, profile);
+  profile_ = profile;
+  end_profile();
+  ++decisions_;
+}
+
 void TunedEngine::begin_search() {
   measure_links();
   std::string text;

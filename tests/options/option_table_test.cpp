@@ -80,6 +80,30 @@ TEST(OptionTable, ReadsRecordsOfOtherVersions) {
   EXPECT_THROW(read_options({{"batch", "many"}}), Error);
 }
 
+TEST(OptionTable, LetsARunGoOnWithTheOptionsThatItHad) {
+  TrainOptions had;
+  had.batch = 8;
+  had.steps = 100;
+  had.data.seed = 7;
+  had.evaluate = false;
+  had.name = "then";
+  TrainOptions now;
+  now.batch = 32;
+  now.epochs = 5;
+  now.name = "now";
+  TrainOptions with_batch = now;
+  take_over(with_batch, had, [](const std::string& name) { return name == "batch"; });
+  EXPECT_EQ(with_batch.batch, 32) << "given";
+  EXPECT_EQ(with_batch.steps, 100);
+  EXPECT_EQ(with_batch.epochs, had.epochs);
+  EXPECT_EQ(with_batch.data.seed, 7U) << "an option without a name";
+  EXPECT_FALSE(with_batch.evaluate);
+  EXPECT_EQ(with_batch.name, "now") << "not recorded";
+  take_over(now, had, [](const std::string& name) { return name == "epochs"; });
+  EXPECT_EQ(now.epochs, 5);
+  EXPECT_EQ(now.steps, 0) << "which would go before --epochs";
+}
+
 TEST(OptionTable, KeepsTheKeysAndDefaultsOfRecords) {
   const json usual = describe_options({});
   const json expected = {{"recipe", ""},

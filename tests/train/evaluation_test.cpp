@@ -50,7 +50,7 @@ TEST(Evaluation, AddsExactlyOverRanksAlsoWhereSomeHaveNothingToDo) {
       std::mutex mutex;
       const auto errors = run_rank_threads(ranks, [&](Communicator& comm) {
         Guesser model;
-        const EvalCounts counts = evaluate(model, std::make_shared<Texts>(samples), comm, {2, 0, 1, {}, false});
+        const EvalCounts counts = *evaluate(model, std::make_shared<Texts>(samples), comm, {2, 0, 1, {}, false});
         const std::lock_guard<std::mutex> lock(mutex);
         EXPECT_EQ(counts.samples, samples);
         EXPECT_EQ(counts.metrics[0].hits, samples * (samples - 1) / 2);

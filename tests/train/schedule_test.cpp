@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-double factor(const ScheduleOptions& options, int64_t step) { return schedule_factor(options, step, 100, 10); }
+double factor(const ScheduleOptions& options, double step) { return schedule_factor(options, step, 100, 10); }
 
 TEST(Schedule, ConstantStaysAtTheBaseRate) {
   EXPECT_EQ(factor({}, 0), 1);

@@ -48,7 +48,11 @@ TEST_P(Weights, ComeBackFromACheckpoint) {
     use_channels_last(*saved);
     use_channels_last(*loaded);
   }
-  const fs::path folder = save_checkpoint(folder_, *saved, {}, {}, {}, {{"model", GetParam()}}, 1);
+  CheckpointContent content;
+  content.weights = weights_of(*saved);
+  content.first_step_samples = 1;
+  content.options = {{"model", GetParam()}};
+  const fs::path folder = save_checkpoint(folder_, content, {}, 1).folder;
   Checkpoint(folder).load_weights(*loaded);
   expect_same(saved->named_parameters(), loaded->named_parameters());
   expect_same(saved->named_buffers(), loaded->named_buffers());
