@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/option_arguments.h"
 #include "cli/rank_arguments.h"
@@ -85,7 +84,7 @@ fs::path continue_run(TrainOptions& options, const LaunchEnv& env, const IsGiven
   if (options.resume.empty() && (!options.auto_resume || checkpoints_in(named).empty())) return named;
   const ResumeChoice choice = options.resume.empty() ? find_checkpoints(named.string(), {})
                                                      : find_checkpoints(options.resume, options.runs_folder);
-  const TrainOptions had = read_options(saved_options(choice));
+  const TrainOptions had = saved_options(choice);
   // Who has started ranks, or says where, has said how many. Threads belong to their number.
   const bool has_ranks =
       !env.launcher.empty() || !options.hosts.empty() || (is_given("ranks") && options.ranks != had.ranks);

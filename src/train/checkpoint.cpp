@@ -124,8 +124,9 @@ Checkpoint::Checkpoint(const fs::path& folder, int rank) : folder_(folder) {
         throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
                     state_.at("format").dump(), kFormat);
       for (const char* later : {"plan", "epoch_end"}) state_.emplace(later, nullptr);  // older ones have none
+      if (!options().is_object() || first_step_samples() < 1)
+        throw Error("{} is not as it was written", (folder / kStateFile).string());
       progress();
-      first_step_samples();
     } catch (const nlohmann::json::exception& error) {
       throw Error("{}: {}", (folder / kStateFile).string(), error.what());
     }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "options/option_table.h"
 #include "record/run_finder.h"
 #include "tutti/error.h"
 
@@ -68,11 +69,13 @@ fs::path run_of(const fs::path& checkpoint) {
   return run.empty() ? fs::path(".") : run;
 }
 
-nlohmann::json saved_options(const ResumeChoice& choice) {
+TrainOptions saved_options(const ResumeChoice& choice) {
   std::string problem;
   for (const fs::path& folder : choice.folders) {
     try {
-      return nlohmann::json::parse(read_file(folder / kStateFile)).at("options");
+      const nlohmann::json options = nlohmann::json::parse(read_file(folder / kStateFile)).at("options");
+      if (!options.is_object()) throw Error("its options are none");
+      return read_options(options);
     } catch (const std::exception& error) {
       if (problem.empty())
         problem = fmt::format("the checkpoint {} is damaged: {}: {}", folder.string(), (folder / kStateFile).string(),

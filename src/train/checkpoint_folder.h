@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "options/train_options.h"
 
 // The folder `checkpoints` of a run. Its step-* are one line of training: each continues those before it. What does not
 // belong to that line any more, because somebody has gone back, is called abandoned-step-*.
@@ -27,8 +28,8 @@ ResumeChoice find_checkpoints(const std::string& resume, const std::filesystem::
 /// The run that a checkpoint lies in; empty where it lies elsewhere.
 std::filesystem::path run_of(const std::filesystem::path& checkpoint);
 
-/// Options of the run, from the first of these whose state can be read. Throws Error about the first where none can.
-nlohmann::json saved_options(const ResumeChoice& choice);
+/// What the run was told, from the first of these whose state can be read. Throws Error about the first where none can.
+TrainOptions saved_options(const ResumeChoice& choice);
 
 /// Removes what saves that were killed have left. For the one process that writes there.
 void remove_leftovers(const std::filesystem::path& run_folder);

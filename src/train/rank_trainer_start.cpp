@@ -169,6 +169,7 @@ void RankTrainer::set_up() {
 
   sampler_ =
       std::make_unique<Sampler>(data_.train->size(), options_.seed, options_.batch * options_.accumulate, comm_.size());
+  sampler_->begin_epoch(progress_.epoch, progress_.samples_in_epoch);  // throws where that much is not there
   const int64_t step_samples = options_.batch * options_.accumulate * comm_.size();
   sizes_ = {data_.train->size(), step_samples, resumed_ ? resumed_->first_step_samples() : step_samples};
   course_ = std::make_unique<Course>(sizes_, options_.epochs, options_.steps);

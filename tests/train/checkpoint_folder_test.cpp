@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "tutti/error.h"
@@ -110,10 +109,14 @@ TEST_F(CheckpointFolder, FindsARunsCheckpointsNewestFirstAndOneByItsFolder) {
 
 TEST_F(CheckpointFolder, TakesOptionsFromTheNewestStateThatCanBeRead) {
   save(1, R"({"options": {"batch": 8}})");
-  EXPECT_EQ(saved_options(find_checkpoints("run", runs_)).at("batch"), 8);
+  EXPECT_EQ(saved_options(find_checkpoints("run", runs_)).batch, 8);
   save(2, R"({"options": {"ba)");
-  EXPECT_EQ(saved_options(find_checkpoints("run", runs_)).at("batch"), 8);
+  EXPECT_EQ(saved_options(find_checkpoints("run", runs_)).batch, 8);
   EXPECT_THROW(saved_options(find_checkpoints(run_ / "checkpoints/step-0000000002", runs_)), Error);
+  for (const char* wrong : {R"({"options": {"batch": "many"}})", R"({"options": 3})", "[]"}) {
+    save(3, wrong);
+    EXPECT_THROW(saved_options(find_checkpoints(run_ / "checkpoints/step-0000000003", runs_)), Error) << wrong;
+  }
 }
 
 }  // namespace
