@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <stdexcept>
 #include <thread>
 
 #include "base/files.h"
@@ -66,7 +67,10 @@ class StoppedRanks : public testing::Test {
     const fs::path file = folder_ / ("pid." + std::to_string(rank));
     std::string text;
     eventually([&] { return fs::exists(file) && (text = read_file(file)).find('\n') != std::string::npos; });
-    return text.empty() ? -1 : std::stoi(text);
+    const pid_t pid = text.empty() ? -1 : std::stoi(text);
+    // Never a number that means more than one process to kill().
+    if (pid <= 1) throw std::runtime_error("rank " + std::to_string(rank) + " has not come");
+    return pid;
   }
 
   fs::path folder_;
