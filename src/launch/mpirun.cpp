@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "comm/mpi/mpi.h"
+#include "launch/stale_segments.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -52,6 +53,7 @@ std::vector<std::string> mpirun_command(const std::string& hosts, int processes)
   if (!built_with_mpi())
     throw UsageError("this build has no MPI: install libopenmpi-dev and openmpi-bin, and build again");
   if (!is_in_path("mpirun")) throw UsageError("there is no mpirun: install openmpi-bin");
+  remove_stale_segments();
   if (::geteuid() == 0) {
     set_unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
     set_unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

@@ -94,7 +94,8 @@ TEST_F(Records, OfEveryKindAreReadAsTheyWereWritten) {
   epoch.epoch = 2;
   epoch.step = 10;
   epoch.train_loss = 0.5;
-  epoch.ranks = {{{1, 2, 3, 4, 5}, 6, 7}};
+  epoch.ranks = {{{1, 2, 3, 4, 5}, 6, 7, {0.5, 0.25, 0.125}}};
+  epoch.stragglers = {0};
   epoch.nodes = {{{"n0", {0}}, 6, 1.5, 2.5, 3.5}};
   epoch.test = TestResults{10, 0.25, {{"dice", 0.5}, {"iou", 0.125}}};
   epoch.test_s = 5;
@@ -128,7 +129,7 @@ TEST_F(Records, WithNumbersThatAreNoneAreReadAsNan) {
       std::isnan(through_file(ProgressRecord{1, 0, 1, 1, std::numeric_limits<double>::infinity()}).loss.value()));
   EpochRecord epoch;
   epoch.train_loss = nan;
-  epoch.ranks = {{{1, 1, 1, 1, 1}, 4, nan}};
+  epoch.ranks = {{{1, 1, 1, 1, 1}, 4, nan, {}}};
   epoch.test = TestResults{4, nan, {{"accuracy", 0.25}}};
   const EpochRecord read = through_file(epoch);
   EXPECT_TRUE(std::isnan(read.train_loss.value()));
