@@ -2,6 +2,9 @@
 
 add_library(tutti_warnings INTERFACE)
 target_compile_options(tutti_warnings INTERFACE -Wall -Wextra -Werror)
+# The libraries also go into shared objects: the Python module, and programs and plug-ins of others. Everything is compiled
+# alike, programs too, because precompiled headers want the same options. Nobody replaces our functions: calls stay direct.
+target_compile_options(tutti_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fPIC -fno-semantic-interposition>)
 if(TUTTI_SANITIZE)
   target_compile_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(tutti_warnings INTERFACE -fsanitize=${TUTTI_SANITIZE})
