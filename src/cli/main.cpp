@@ -23,6 +23,7 @@
 #include "cli/probe_command.h"
 #include "cli/recipe.h"
 #include "cli/report_command.h"
+#include "cli/run_command.h"
 #include "cli/slurm_command.h"
 #include "cli/train_command.h"
 #include "launch/launcher.h"
@@ -87,6 +88,7 @@ int run(int argc, char** argv) {
       "Start with ./tutti train, then ./tutti train --help. The script ./tutti also knows test, lint and clean.");
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
+  commands["run"] = add_run_command(program);
   commands["bench"] = add_bench_command(program);
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);

@@ -1,8 +1,6 @@
 #include "cli/train_command.h"
 
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -11,8 +9,8 @@
 #include "cli/recipe.h"
 #include "comm/launch_env.h"
 #include "comm/transport.h"
-#include "launch/launcher.h"
 #include "launch/mpirun.h"
+#include "launch/restarts.h"
 #include "train/checkpoint.h"
 #include "train/options.h"
 #include "train/stop_signal.h"
@@ -36,30 +34,10 @@ void describe(CLI::App& command, TrainOptions& options, bool& as_markdown) {
       "Everything measured is in runs/NAME/records.jsonl, the weights in runs/NAME/model.safetensors.");
 }
 
-/// What OMP_NUM_THREADS says, or else a rank's share of the cores.
-int default_threads(int share) {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  const int wanted = text == nullptr ? 0 : std::atoi(text);
-  return wanted > 0 ? wanted : std::max(1, share);
-}
-
 int default_ranks(const TrainOptions& options, int cores) {
   const int gpus = options.device != "cpu" ? gpu_count() : 0;
   if (gpus > 0) return gpus;
   return std::min(cores, 8);
-}
-
-int launch_with_restarts(LaunchOptions launch, const TrainOptions& options) {
-  if (options.max_restarts > 0) launch.command.emplace_back("--auto-resume");
-  for (int restart = 0;; ++restart) {
-    const int code = launch_ranks(launch);
-    const bool is_final = code == 0 || code == kExitUsage || code == kExitSaved || code == 128 + SIGINT ||
-                          code == 128 + SIGTERM || code == 128 + SIGHUP;
-    if (is_final || restart == options.max_restarts) return code;
-    const bool has_saved = has_checkpoint(std::filesystem::path(options.runs_folder) / options.name);
-    fmt::print(stderr, "tutti: restart {} of {}, {}\n", restart + 1, options.max_restarts,
-               has_saved ? "from the last checkpoint" : "from the beginning: nothing has been saved yet");
-  }
 }
 
 int run(TrainOptions& options) {
@@ -115,7 +93,11 @@ int run(TrainOptions& options) {
     own[0] = "/proc/self/exe";
   }
   launch.command.insert(launch.command.end(), own.begin(), own.end());
-  return launch_with_restarts(std::move(launch), options);
+  if (options.max_restarts > 0) launch.command.emplace_back("--auto-resume");
+  return launch_with_restarts(launch, options.max_restarts, [&] {
+    const bool has_saved = has_checkpoint(std::filesystem::path(options.runs_folder) / options.name);
+    return has_saved ? "from the last checkpoint" : "from the beginning: nothing has been saved yet";
+  });
 }
 
 }  // namespace

@@ -7,10 +7,11 @@
 #include "cli/plan_command.h"
 #include "cli/probe_command.h"
 #include "cli/report_command.h"
+#include "cli/run_command.h"
 #include "comm/mpi/mpi.h"
 #include "support/command_tool.h"
 
-/// plain_tool plan|calibrate|report|check|probe …: as `tutti plan …`, without libtorch. plain_tool stay: starts MPI and
+/// plain_tool plan|calibrate|report|run|check|probe …: as `tutti plan …`, without libtorch. plain_tool stay: starts MPI and
 /// says nothing more, as a process does that hangs or cannot be reached.
 int main(int argc, char** argv) {
   using namespace tutti;
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
   }
   const AskTorch no_torch = [](const std::string&) { return TorchFacts{}; };
   return test::run_commands(argc, argv,
-                            {add_plan_command, add_calibrate_command, add_report_command,
+                            {add_plan_command, add_calibrate_command, add_report_command, add_run_command,
                              [&](CLI::App& program) { return add_check_command(program, no_torch); },
                              [&](CLI::App& program) { return add_probe_command(program, no_torch); }});
 }
