@@ -15,7 +15,7 @@
 #include "base/torch_compat.h"
 #include "comm/exchange.h"
 #include "record/record_file.h"
-#include "train/node_report.h"
+#include "runlog/node_report.h"
 #include "train/rank_setup.h"
 #include "train/schedule.h"
 #include "train/stop_signal.h"

@@ -9,10 +9,10 @@
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
-#include "train/node_report.h"
+#include "runlog/node_report.h"
+#include "runlog/run_report.h"
+#include "runlog/search_report.h"
 #include "train/rank_trainer.h"
-#include "train/run_report.h"
-#include "train/search_report.h"
 #include "tutti/error.h"
 
 namespace tutti {

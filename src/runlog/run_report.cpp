@@ -1,11 +1,11 @@
-#include "train/run_report.h"
+#include "runlog/run_report.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 
-#include "train/node_report.h"
+#include "runlog/node_report.h"
 
 namespace tutti {
 namespace {
