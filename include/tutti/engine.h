@@ -26,6 +26,7 @@ class ForwardWatch;
 class GradientHooks;
 class HostExecutor;
 class IssueLog;
+class OptimizerWatch;
 class ParameterUpdate;
 class PlanExecutor;
 class PushPull;
@@ -53,6 +54,8 @@ TrainedTensors tensors_of(const torch::nn::Module& module);
 /// How an engine trains; the defaults are plain SGD over float32 messages.
 struct EngineOptions {
   OptimizerOptions optimizer;
+  /// False: the caller updates the parameters, with an optimizer of its own. See Engine.
+  bool updates_parameters = true;
   PushPull* servers = nullptr;  // for plans that use parameter servers; outlives the engine
   std::string wire = "fp32";    // the format in which gradients travel
   double topk_ratio = 0.01;     // of the gradients, that wire format topk keeps
@@ -81,6 +84,16 @@ struct StepTimes {
 /// done. Under Barrier::next_forward, a slice is updated when its last transfer is done and backward is over
 /// (updates_parameters() says which transfer that is), and the next forward waits for each parameter it reads.
 ///
+/// Two more ways of use, each alone or with the other:
+///
+/// Backward may be the caller's: `loss.backward()` instead of engine.backward(loss, weight). expect_backward() says
+/// beforehand what the passes count. In a step one pass is the last: transfers start in it.
+///
+/// The update may be the caller's, too (EngineOptions::updates_parameters = false): finish_step() then waits for all
+/// transfers and leaves the sums in the parameters' gradients; its learning rate is not used. begin_step() does not
+/// forget gradients: the caller does. With passes of the caller's that each weigh 1 / ranks, gradients that are there
+/// already, of a step before, stay what they are, and the new ones are added.
+///
 /// One calling thread. Borrows the tensors and the communicator.
 class Engine {
  public:
@@ -93,6 +106,21 @@ class Engine {
   void backward(const torch::Tensor& loss, double weight, bool is_last = true);
   StepTimes finish_step(double learning_rate);
 
+  /// Of the passes that the caller runs from now on: what they count (see `weight` above), and whether the next is its
+  /// step's last. `when_done` is called at the end of each pass, in it.
+  void expect_backward(double weight, bool is_last, std::function<void()> when_done = {});
+  /// Forward begins only now: what the caller did since begin_step() or since the pass before was data. Optional, on
+  /// the thread that computes.
+  void begin_forward();
+  /// A step that has begun to compute gradients, or waits for finish_step().
+  bool is_step_open() const { return is_step_open_; }
+  /// The last pass of the caller's in this step has begun: the communicator is the engine's until finish_step().
+  bool is_last_backward_begun() const { return outer_.is_over || (outer_.is_open && is_last_micro_batch_); }
+  /// A pass of the caller's that began and did not end: an error in it, or it is still under way.
+  bool is_backward_broken() const { return outer_.is_open; }
+  /// Steps of PyTorch's optimizers that were seen in Python; only while steps are profiled or traced.
+  int64_t outer_updates() const { return outer_updates_; }
+
   /// Runs this plan from the next step on; the weights do not depend on which. A collective, between steps, with the
   /// same plan on all ranks. `profile` tells which parameters forward is seen to read: the others are waited for before
   /// forward begins. The plan is adapted to what the options need (see plan/adapt.h).
@@ -104,6 +132,8 @@ class Engine {
   /// do.
   const std::string& remark() const { return remark_; }
 
+  /// Gives all ranks rank 0's buffers. A collective, while no transfer is under way.
+  void share_buffers();
   /// Completes what is under way: afterwards, until the next backward, the communicator is free for others.
   void drain();
   /// Drains, gives all ranks rank 0's buffers and checks that ranks issued the same transfers. A collective, between
@@ -148,7 +178,26 @@ class Engine {
   /// From now on transfers are queued on the device's streams, where the communicator can; needed to record them.
   void queue_transfers();
 
-  void broadcast(const torch::Tensor& tensor);
+  /// Rank 0's values, in one message.
+  void broadcast(const std::vector<torch::Tensor>& tensors);
+  void watch_optimizer();
+  /// The passes that the caller runs.
+  struct OuterBackward {
+    double weight = 1;
+    bool is_last = true;
+    std::function<void()> when_done = {};
+    bool is_open = false;           // under way
+    bool is_over = false;           // the step's last one is through
+    std::vector<char> seen = {};    // by parameter: the pass under way has brought its gradient
+    std::vector<char> scaled = {};  // by parameter: its gradient has been multiplied by `weight`
+  };
+  void begin_outer_backward();
+  void end_outer_backward();
+  /// Puts the gradient that a pass of the caller's made into its place.
+  void take_outer_gradient(std::size_t parameter, torch::Tensor& gradient);
+  void complete_outer_gradients();
+  void start_backward();
+  void end_backward();
   void watch_forward();
   void wait_for_parameter(std::size_t parameter);
   void open_step();
@@ -179,11 +228,18 @@ class Engine {
   std::vector<char> written_;           // by parameter: this step has written its gradient
   std::vector<std::size_t> unwatched_;  // parameters that forward was never seen to read: waited for before it begins
   bool is_last_micro_batch_ = true;
+  bool is_own_backward_ = false;  // backward() is under way
+  OuterBackward outer_;
   bool is_step_open_ = false;
   int64_t steps_done_ = 0;
   double waited_s_ = 0;
-  double busy_before_s_ = 0;                // transfers of the step before
-  int64_t forward_begin_ns_ = 0;            // while recording
+  double busy_before_s_ = 0;       // transfers of the step before
+  int64_t forward_begin_ns_ = 0;   // while recording
+  int64_t backward_begin_ns_ = 0;  // the same
+  int64_t idle_since_ns_ = 0;      // what the caller does since then is not known to be training
+  int64_t outer_updates_ = 0;
+  double outer_update_s_ = 0;  // of the caller's own optimizer, where somebody wants to know
+  std::unique_ptr<OptimizerWatch> optimizer_watch_;
   std::unique_ptr<ForwardWatch> gate_;      // makes forward wait for parameters that are still under way; for traces
   std::unique_ptr<PlanExecutor> executor_;  // none with one rank
   HostExecutor* host_ = nullptr;            // executor_, if it is one

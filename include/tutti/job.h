@@ -8,6 +8,10 @@
 
 namespace tutti {
 
+class PushPull;
+class Servers;
+struct LaunchEnv;
+
 /// How a job's ranks find each other.
 struct JobOptions {
   std::string transport = "auto";  // shm, mpi, nccl, or auto: shm where all ranks are on one machine, else mpi
@@ -33,12 +37,26 @@ class Job {
   /// Among the ranks of this machine: which GPU to take.
   int local_rank() const { return local_rank_; }
   Communicator& communicator() { return *comm_; }
+  /// What started this process: "tutti", "mpirun", "srun", "torchrun"; "" when it is alone.
+  const std::string& launcher() const { return launcher_; }
+
+  /// The way to parameter servers, a thread beside each rank, for strategies that need them (EngineOptions::servers).
+  /// A collective, the first time; for one engine at a time. Needs shm or mpi.
+  PushPull& parameter_servers();
+  /// The end of a job, in good order: lets the servers go, and returns when every rank has come. A collective.
+  void finish();
+
+  Job(Job&& other) noexcept;
+  ~Job();
 
  private:
-  Job(int local_rank, std::unique_ptr<Communicator> comm) : local_rank_(local_rank), comm_(std::move(comm)) {}
+  Job(const JobOptions& options, const LaunchEnv& env);
 
+  JobOptions options_;
   int local_rank_;
+  std::string name_, launcher_;
   std::unique_ptr<Communicator> comm_;
+  std::unique_ptr<Servers> servers_;
 };
 
 }  // namespace tutti

@@ -50,6 +50,7 @@ struct RunConfig {
   double clip_norm = 0;
   double link_gbps = 0, link_startup_us = 0;  // pretended; 0: links as they are
   bool by_node = false;
+  bool outer_optimizer = false;  // the program updates, with an optimizer of its own
 };
 
 /// The beginning of a run, or of a part of it that was resumed.

@@ -6,10 +6,12 @@
 #include <tutti/strategy.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tutti {
 
@@ -49,6 +51,10 @@ class TunedEngine {
     engine_.backward(loss, weight, is_last);
   }
   StepTimes finish_step(double learning_rate);
+  void expect_backward(double weight, bool is_last, std::function<void()> when_done = {}) {
+    engine_.expect_backward(weight, is_last, std::move(when_done));
+  }
+  void begin_forward() { engine_.begin_forward(); }
   void drain() { engine_.drain(); }
   void settle();
 

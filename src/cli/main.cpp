@@ -23,6 +23,7 @@
 #include "cli/probe_command.h"
 #include "cli/recipe.h"
 #include "cli/report_command.h"
+#include "cli/run_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
 #include "cli/train_command.h"
@@ -92,6 +93,7 @@ int run(int argc, char** argv) {
   for (const std::string& file : plugins_of(std::vector<std::string>(argv + 1, argv + argc))) load_plugin(file);
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program);
+  commands["run"] = add_run_command(program);
   commands["bench"] = add_bench_command(program);
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);

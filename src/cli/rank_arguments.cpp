@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -34,6 +35,12 @@ int available_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+int default_threads(int share) {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  const int wanted = text == nullptr ? 0 : std::atoi(text);
+  return wanted > 0 ? wanted : std::max(1, share);
 }
 
 void RankArguments::add_to(CLI::App& command) {

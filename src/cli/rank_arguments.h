@@ -18,6 +18,9 @@ std::vector<std::string> own_command_line();
 /// Cores that this process may use.
 int available_cores();
 
+/// Of each rank: what OMP_NUM_THREADS says, or else its share of the cores.
+int default_threads(int share);
+
 /// The ranks of a command that is not training: the same command under mpirun, under srun, with --hosts, or alone.
 struct RankArguments {
   int ranks = -1;  // -1: not given

@@ -1,8 +1,6 @@
 #include "cli/train_command.h"
 
 #include <algorithm>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -12,9 +10,9 @@
 #include "cli/recipe.h"
 #include "comm/launch_env.h"
 #include "comm/transport.h"
-#include "launch/launcher.h"
 #include "launch/mpirun.h"
 #include "launch/rank_environment.h"
+#include "launch/restarts.h"
 #include "status/status_report.h"
 #include "train/checkpoint_folder.h"
 #include "train/failures.h"
@@ -42,13 +40,6 @@ void describe(CLI::App& command, TrainOptions& options, bool& as_markdown) {
       "Everything measured is in runs/NAME/records.jsonl, the weights in runs/NAME/model.safetensors.");
 }
 
-/// What OMP_NUM_THREADS says, or else a rank's share of the cores.
-int default_threads(int share) {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  const int wanted = text == nullptr ? 0 : std::atoi(text);
-  return wanted > 0 ? wanted : std::max(1, share);
-}
-
 int default_ranks(const TrainOptions& options, int cores) {
   const int gpus = options.device != "cpu" ? gpu_count() : 0;
   if (gpus > 0) return gpus;
@@ -57,27 +48,6 @@ int default_ranks(const TrainOptions& options, int cores) {
 
 /// Whether an option was given, on the command line or in a recipe.
 using IsGiven = std::function<bool(const std::string& name)>;
-
-/// Starting it again would come to the same, or is not wanted.
-bool is_final(int code) {
-  return code == 0 || code == kExitUsage || code == kExitSaved || code == kExitNotFinite || code == 128 + SIGINT ||
-         code == 128 + SIGTERM || code == 128 + SIGHUP;
-}
-
-/// `run_folder`: where it saves.
-int launch_with_restarts(LaunchOptions launch, const TrainOptions& options, const fs::path& run_folder) {
-  for (int restart = 0;; ++restart) {
-    int stop_signal = 0;
-    const int code = launch_ranks(launch, &stop_signal);
-    if (is_final(code) || stop_signal != 0 || restart == options.max_restarts) return code;
-    const bool has_saved = !checkpoints_in(run_folder).empty();
-    // What comes last counts: a --resume before it has named what the run began from.
-    if (has_saved && !options.resume.empty())
-      launch.command.insert(launch.command.end(), {"--resume", run_folder.string()});
-    fmt::print(stderr, "tutti: restart {} of {}, {}\n", restart + 1, options.max_restarts,
-               has_saved ? "from the last checkpoint" : "from the beginning: nothing has been saved yet");
-  }
-}
 
 /// A run that goes on has the options that it had, unless they are given anew. Returns the folder that it saves in;
 /// empty where only rank 0 will know.
@@ -157,7 +127,14 @@ int run(TrainOptions& options, const IsGiven& is_given) {
   }
   launch.command.insert(launch.command.end(), own.begin(), own.end());
   launch.status = [folder] { return describe(read_job(folder)); };
-  return launch_with_restarts(std::move(launch), options, run_folder);
+  const auto goes_on = [&](LaunchOptions& again) -> std::string {
+    if (checkpoints_in(run_folder).empty()) return "from the beginning: nothing has been saved yet";
+    // What comes last counts: a --resume before it has named what the run began from.
+    if (!options.resume.empty()) again.command.insert(again.command.end(), {"--resume", run_folder.string()});
+    return "from the last checkpoint";
+  };
+  // A loss that is not finite would come again.
+  return launch_with_restarts(launch, options.max_restarts, {kExitSaved, kExitNotFinite}, goes_on);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "engine/gradient_hooks.h"
 #include "engine/host_executor.h"
 #include "engine/issue_log.h"
+#include "engine/optimizer_watch.h"
 #include "engine/parameter_update.h"
 #include "engine/step_observer.h"
 #include "engine/stream_executor.h"
@@ -51,25 +52,49 @@ Engine::Engine(const TrainedTensors& tensors, Communicator& comm, const EngineOp
       hooks_(std::make_unique<GradientHooks>(space_->parameters(),
                                              [this](std::size_t parameter) { on_gradient(parameter); })) {
   wire_->lay_out(plan_.slots);
+  outer_.seen = outer_.scaled = written_;
+  if (!options_.updates_parameters)
+    for (const FlatParameter& parameter : space_->parameters()) parameter.tensor.mutable_grad().reset();
   if (comm.size() == 1) return;
-  broadcast(space_->values());
-  for (const NamedTensor& buffer : buffers_) broadcast(buffer.tensor);
+  broadcast({space_->values()});
+  share_buffers();
   carry_by_host();
 }
 
 Engine::~Engine() = default;
 
-void Engine::broadcast(const torch::Tensor& tensor) {
-  if (tensor.numel() == 0) return;
+void Engine::broadcast(const std::vector<torch::Tensor>& tensors) {
   const torch::NoGradGuard no_grad;
-  torch::Tensor host = tensor.detach().to(torch::kCPU).contiguous();
-  // As 8-byte words, whatever the type.
-  const std::size_t bytes = static_cast<std::size_t>(host.nbytes());
+  std::vector<torch::Tensor> on_host;
+  std::size_t bytes = 0;
+  for (const torch::Tensor& tensor : tensors) {
+    on_host.push_back(tensor.detach().to(torch::kCPU).contiguous());
+    bytes += static_cast<std::size_t>(on_host.back().nbytes());
+  }
+  if (bytes == 0) return;
+  // All in one message, as 8-byte words, whatever the types.
   std::vector<int64_t> words((bytes + 7) / 8);
-  std::memcpy(words.data(), host.data_ptr(), bytes);
+  const auto for_each = [&](const auto& copy) {
+    char* at = reinterpret_cast<char*>(words.data());
+    for (const torch::Tensor& host : on_host) {
+      if (host.numel() == 0) continue;
+      copy(at, host);
+      at += host.nbytes();
+    }
+  };
+  for_each([](char* at, const torch::Tensor& host) { std::memcpy(at, host.data_ptr(), host.nbytes()); });
   comm_.broadcast({words.data(), words.size(), DataType::i64}, 0)->wait();
-  std::memcpy(host.data_ptr(), words.data(), bytes);
-  tensor.detach().copy_(host);
+  if (comm_.rank() == 0) return;
+  for_each([](const char* at, const torch::Tensor& host) { std::memcpy(host.data_ptr(), at, host.nbytes()); });
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].is_same(on_host[i])) tensors[i].detach().copy_(on_host[i]);
+}
+
+void Engine::share_buffers() {
+  if (comm_.size() == 1) return;
+  std::vector<torch::Tensor> tensors;
+  for (const NamedTensor& buffer : buffers_) tensors.push_back(buffer.tensor);
+  broadcast(tensors);
 }
 
 TraceBuffer* Engine::recording() const { return options_.trace != nullptr ? options_.trace->compute() : nullptr; }
@@ -145,8 +170,14 @@ void Engine::begin_step() {
   }
   if (options_.trace != nullptr) options_.trace->begin_step(steps_done_);
   std::fill(written_.begin(), written_.end(), 0);
+  std::fill(outer_.scaled.begin(), outer_.scaled.end(), 0);
+  outer_.is_over = false;
+  idle_since_ns_ = trace_now();
   // Backward then hands each gradient over instead of adding it to what is there; on_gradient puts it in its place.
-  for (const FlatParameter& parameter : space_->parameters()) parameter.tensor.mutable_grad().reset();
+  if (options_.updates_parameters)
+    for (const FlatParameter& parameter : space_->parameters()) parameter.tensor.mutable_grad().reset();
+  else
+    watch_optimizer();
   if (observer_ != nullptr) observer_->begin_forward();
   if (crosses_steps()) {
     for (const std::size_t parameter : unwatched_) wait_for_parameter(parameter);
@@ -154,6 +185,7 @@ void Engine::begin_step() {
     if (observer_ != nullptr) drain();
   }
   watch_forward();
+  ForwardWatch::tidy_up();
 }
 
 void Engine::watch_forward() {
@@ -182,42 +214,57 @@ void Engine::open_step() {
   executor_->begin_step(steps_done_);
 }
 
-void Engine::backward(const torch::Tensor& loss, double weight, bool is_last) {
-  TraceBuffer* const traced = recording();
-  if (traced != nullptr) {
+void Engine::start_backward() {
+  if (TraceBuffer* const traced = recording()) {
     // Forward began when the loader had handed its batch over.
     for (auto event = traced->events().rbegin(); event != traced->events().rend(); ++event) {
       if (event->end_ns <= forward_begin_ns_) break;
       if (event->kind == TraceKind::data_wait) forward_begin_ns_ = event->end_ns;
     }
     traced->add(TraceKind::forward, forward_begin_ns_);
+    backward_begin_ns_ = trace_now();
   }
   open_step();
+  if (observer_ != nullptr && is_last_micro_batch_) observer_->begin_backward();
+}
+
+void Engine::end_backward() {
+  if (TraceBuffer* const traced = recording()) traced->add(TraceKind::backward, backward_begin_ns_);
+  if (observer_ != nullptr && is_last_micro_batch_) observer_->end_backward();
+  if (observer_ != nullptr && !is_last_micro_batch_) observer_->repeat_forward();
+}
+
+void Engine::backward(const torch::Tensor& loss, double weight, bool is_last) {
   is_last_micro_batch_ = is_last;
-  if (observer_ != nullptr && is_last) observer_->begin_backward();
-  {
-    const TraceSpan span(traced, TraceKind::backward);
+  start_backward();
+  is_own_backward_ = true;
+  try {
     loss.backward(torch::full_like(loss, weight));
+  } catch (...) {
+    is_own_backward_ = false;
+    throw;
   }
-  if (observer_ != nullptr && is_last) observer_->end_backward();
-  if (observer_ != nullptr && !is_last) observer_->repeat_forward();
+  is_own_backward_ = false;
+  end_backward();
   if (!is_last) watch_forward();
 }
 
 void Engine::on_gradient(std::size_t parameter) {
   torch::Tensor& gradient = space_->parameters()[parameter].tensor.mutable_grad();
   if (!gradient.defined()) return;  // backward reached the parameter and had nothing for it
-  if (!written_[parameter]) {
-    if (gradient.is_sparse())
-      throw Error("parameter '{}' has a sparse gradient; use dense ones (for an embedding: sparse = false)",
-                  space_->parameters()[parameter].name);
-    if (!copies_at_the_end()) {
-      const torch::NoGradGuard no_grad;
-      space_->gradient(parameter).copy_(gradient);
-      gradient = space_->gradient(parameter);
-    }
-    written_[parameter] = 1;
+  if (gradient.is_sparse())
+    throw Error("parameter '{}' has a sparse gradient; use dense ones (for an embedding: sparse = false)",
+                space_->parameters()[parameter].name);
+  if (!is_own_backward_) {
+    const InsideBackward inside;
+    begin_outer_backward();
+    take_outer_gradient(parameter, gradient);
+  } else if (!written_[parameter] && !copies_at_the_end()) {
+    const torch::NoGradGuard no_grad;
+    space_->gradient(parameter).copy_(gradient);
+    gradient = space_->gradient(parameter);
   }
+  written_[parameter] = 1;
   // Backward may run on a thread of its own; the one that computes waits for it meanwhile, so there is still one
   // writer.
   if (TraceBuffer* const traced = recording())
@@ -246,7 +293,7 @@ void Engine::copy_gradients() {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> places, gradients;
   for (std::size_t i = 0; i < written_.size(); ++i) {
-    if (!written_[i]) continue;
+    if (!written_[i] || space_->parameters()[i].tensor.grad().is_same(space_->gradient(i))) continue;
     places.push_back(space_->gradient(i));
     gradients.push_back(std::exchange(space_->parameters()[i].tensor.mutable_grad(), places.back()));
   }
@@ -256,6 +303,7 @@ void Engine::copy_gradients() {
 StepTimes Engine::finish_step(double learning_rate) {
   open_step();  // a rank without samples has not yet
   if (copies_at_the_end()) copy_gradients();
+  complete_outer_gradients();
   for (std::size_t i = 0; i < written_.size(); ++i) {
     if (written_[i]) continue;
     space_->gradient(i).zero_();
@@ -285,7 +333,13 @@ StepTimes Engine::complete_step() {
     }
   }
   double update_s = 0;
-  if (!crosses_steps()) {
+  if (!options_.updates_parameters) {
+    update_->agree_on_new_parameters(written_);
+    update_s = std::exchange(outer_update_s_, 0);
+    // One that has never had a gradient has none, for the caller's optimizer to leave it alone.
+    for (std::size_t i = 0; i < written_.size(); ++i)
+      if (update_->first_updates()[i] == 0) space_->parameters()[i].tensor.mutable_grad().reset();
+  } else if (!crosses_steps()) {
     update_->agree_on_new_parameters(written_);
     const TraceSpan span(recording(), TraceKind::update);
     const auto start = Clock::now();
@@ -305,7 +359,7 @@ Plan Engine::adapted(Plan plan) const {
 
 PlanNeeds Engine::needs() const {
   return {comm_.node_ranks(), options_.clip_norm > 0, update_->has_new_parameters(),
-          find_optimizer(options_.optimizer.name).needs_whole_tensors};
+          find_optimizer(options_.optimizer.name).needs_whole_tensors, !options_.updates_parameters};
 }
 
 void Engine::adopt(const Plan& plan, const Profile& profile) {
@@ -351,7 +405,7 @@ void Engine::settle() {
   drain();
   if (comm_.size() == 1) return;
   log_->compare(comm_);
-  for (const NamedTensor& buffer : buffers_) broadcast(buffer.tensor);
+  share_buffers();
 }
 
 int64_t Engine::optimizer_state_bytes() const { return update_->state_bytes(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "comm/exchange.h"
 #include "tutti/error.h"
@@ -17,8 +18,9 @@ std::vector<FlatParameter> trainable_parameters(const std::vector<NamedTensor>& 
     if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
     if (tensor.scalar_type() != torch::kFloat32)
       throw Error(
-          "parameter '{}' is {}, not float32: keep parameters in float32 and use --precision for the arithmetic", name,
-          c10::toString(tensor.scalar_type()));
+          "parameter '{}' is {}, not float32: keep parameters in float32, and use autocast (--precision) for the "
+          "arithmetic",
+          name, c10::toString(tensor.scalar_type()));
     const torch::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
     parameters.push_back({name, tensor, dense.sizes().vec(), dense.strides().vec()});
   }
@@ -76,11 +78,13 @@ torch::Tensor FlatSpace::view(const torch::Tensor& flat, std::size_t parameter) 
 }
 
 void FlatSpace::bind_views() {
-  gradient_views_.clear();
+  const std::vector<torch::Tensor> before = std::exchange(gradient_views_, {});
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    parameters_[i].tensor.set_data(view(values_, i));
-    gradient_views_.push_back(view(gradients_, i));
-    parameters_[i].tensor.mutable_grad() = gradient_views_.back();
+    const torch::Tensor& parameter = parameters_[i].tensor;
+    parameter.set_data(view(values_, i));
+    gradient_views_.push_back(view(gradients_, i).detach());  // no view to autograd: optimizers may detach_() it
+    // A gradient that is not here, because it was forgotten or is somebody else's, stays so.
+    if (before.empty() || parameter.grad().is_same(before[i])) parameter.mutable_grad() = gradient_views_.back();
   }
 }
 
@@ -97,6 +101,7 @@ void FlatSpace::lay_out(const std::vector<GradientSlot>& slots, const std::vecto
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> buffers = others;
   buffers.push_back(values_);
+  buffers.push_back(gradients_);
   for (torch::Tensor& buffer : buffers) {
     const torch::Tensor before = buffer.clone();
     buffer.zero_();
@@ -106,7 +111,6 @@ void FlatSpace::lay_out(const std::vector<GradientSlot>& slots, const std::vecto
       buffer.narrow(0, to.begin, to.elements).copy_(before.narrow(0, from.begin, from.elements));
     }
   }
-  gradients_.zero_();
   slots_ = slots;
   slot_of_parameter_ = new_slot;
   bind_views();

@@ -116,7 +116,8 @@ const Schema<RunConfig>& schema(const RunConfig*) {
                                    {"clip_norm", &R::clip_norm},
                                    {"link_gbps", &R::link_gbps},
                                    {"link_startup_us", &R::link_startup_us},
-                                   {"by_node", &R::by_node}};
+                                   {"by_node", &R::by_node},
+                                   {"outer_optimizer", &R::outer_optimizer}};
   return result;
 }
 

@@ -79,6 +79,7 @@ CandidateRules rules_of(const RunConfig& config, const std::optional<Links>& lin
   };
   PlanNeeds needs;
   needs.clips = config.clip_norm > 0;
+  needs.outer_optimizer = config.outer_optimizer;
   needs.whole_tensors = std::any_of(optimizers().begin(), optimizers().end(), [&](const Optimizer& one) {
     return one.name == config.optimizer && one.needs_whole_tensors;
   });

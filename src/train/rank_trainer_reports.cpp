@@ -10,14 +10,14 @@
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
+#include "runlog/node_report.h"
+#include "runlog/run_report.h"
+#include "runlog/search_report.h"
 #include "status/status_board.h"
 #include "train/failures.h"
-#include "train/node_report.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
-#include "train/run_report.h"
 #include "train/same_weights.h"
-#include "train/search_report.h"
 #include "tutti/error.h"
 
 namespace tutti {

@@ -1,4 +1,4 @@
-#include "train/search_report.h"
+#include "runlog/search_report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/node_report.h"
+#include "runlog/node_report.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,267 @@
+"""What PyTorch users are used to works, and gives what one process gives."""
+
+import os
+import tempfile
+import unittest
+
+import harness
+
+
+def whole_batch(model, job, step, each=4):
+    """This rank's part of a batch."""
+    return harness.make_samples((step * job.size + job.rank) * each, each)
+
+
+def check_close(model, expected):
+    import torch
+
+    for (name, ours), theirs in zip(model.named_parameters(), expected.parameters()):
+        assert torch.allclose(ours, theirs, atol=2e-6), (name, ours, theirs)
+
+
+def reference(steps, make_optimizer, ranks, clip=0.0, schedule=False):
+    """One process on the whole batch."""
+    import torch
+
+    model = harness.make_network()
+    optimizer = make_optimizer(model.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if schedule else None
+    for step in range(steps):
+        x, y = harness.make_samples(step * ranks * 4, ranks * 4)
+        optimizer.zero_grad()
+        harness.loss_of(model(x), y).backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+    return model
+
+
+def wrapped():
+    """no_sync, several passes, clipping, schedulers, zero_grad of both kinds, frozen and unused parameters."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+    adam = lambda parameters: torch.optim.Adam(parameters, lr=0.01)  # noqa: E731
+    net = harness.make_network()
+    model = tutti.DistributedDataParallel(net, strategy="wfbp")
+    optimizer = adam(model.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    for step in range(8):
+        x, y = whole_batch(model, job, step)
+        optimizer.zero_grad(set_to_none=step % 2 == 0)
+        if step % 3 == 0:
+            harness.loss_of(model(x), y).backward()
+        elif step % 3 == 1:  # in two parts, the first of them kept
+            with model.no_sync():
+                (harness.loss_of(model(x[:2]), y[:2]) / 2).backward()
+            (harness.loss_of(model(x[2:]), y[2:]) / 2).backward()
+        else:  # in two parts, each averaged
+            (harness.loss_of(model(x[:2]), y[:2]) / 2).backward()
+            (harness.loss_of(model(x[2:]), y[2:]) / 2).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        scheduler.step()
+    assert net.unused.grad is None and net.frozen.grad is None
+    assert torch.equal(net.unused, torch.ones(5))
+    check_close(net, reference(8, adam, job.size, clip=0.5, schedule=True))
+    # What it saves is the model's own, small, and loads into a model without Tutti, on any rank alone.
+    if job.rank == 0:
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save(model.state_dict(), os.path.join(folder, "model.pt"))
+            assert os.path.getsize(os.path.join(folder, "model.pt")) < 8192
+            other = harness.make_network()
+            other.load_state_dict(torch.load(os.path.join(folder, "model.pt")))
+        assert all(torch.equal(a, b) for a, b in zip(other.parameters(), net.parameters()))
+
+
+def uneven():
+    """A rank that is through brings nothing, and makes the same updates."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+    model = tutti.DistributedDataParallel(harness.make_network(), strategy="mgwfbp")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    for epoch in range(2):
+        with model.join(optimizer, scheduler):
+            for step in range(4 + 3 * job.rank):
+                x, y = whole_batch(model, job, step)
+                optimizer.zero_grad()
+                harness.loss_of(model(x), y).backward()
+                optimizer.step()
+                scheduler.step()
+    digest = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    same = tutti.broadcast(digest.clone(), 1)
+    assert torch.equal(digest, same)
+    assert int(tutti.all_reduce(torch.tensor([1]))) == job.size
+    net = harness.make_network()
+    own = tutti.optim.AdamW(net, lr=0.01, strategy="zero1")
+    with own.join():
+        for step in range(6 - 2 * job.rank):
+            x, y = whole_batch(net, job, step)
+            harness.loss_of(net(x), y).backward()
+            own.step()
+    own.synchronize()
+    digest = torch.cat([p.detach().reshape(-1) for p in net.parameters()])
+    assert torch.equal(digest, tutti.broadcast(digest.clone(), 0))
+
+
+def fused():
+    """tutti.optim against torch.optim, its state in both directions, a scheduler, accumulation, clipping."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+    adam = lambda parameters: torch.optim.AdamW(parameters, lr=0.01)  # noqa: E731
+    for strategy in ("zero1", "dear", "bytescheduler", "bsp"):
+        net = harness.make_network()
+        del net.unused  # what has never had a gradient keeps zero1 from sharding
+        del net.sometimes
+        optimizer = tutti.optim.AdamW(net, lr=0.01, strategy=strategy)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+        for step in range(8):
+            x, y = whole_batch(net, job, step)
+            optimizer.zero_grad()
+            if step % 2:
+                with optimizer.no_sync():
+                    (harness.loss_of(net(x[:2]), y[:2]) / 2).backward()
+                (harness.loss_of(net(x[2:]), y[2:]) / 2).backward()
+            else:
+                harness.loss_of(net(x), y).backward()
+            optimizer.step()
+            scheduler.step()
+        state = optimizer.state_dict()
+        optimizer.synchronize()
+        expected = reference(8, adam, job.size, schedule=True)
+        del expected.unused
+        del expected.sometimes
+        check_close(net, expected)
+        # torch.optim goes on from its state …
+        plain = harness.make_network()
+        del plain.unused
+        del plain.sometimes
+        plain.load_state_dict(net.state_dict())
+        theirs = adam(plain.parameters())
+        theirs.load_state_dict({key: state[key] for key in ("state", "param_groups")})
+        x, y = harness.make_samples(1000, 4)
+        harness.loss_of(plain(x), y).backward()
+        theirs.step()
+        # … and it from that of torch.optim, to the same end.
+        again = tutti.optim.AdamW(copy_of(net), strategy=strategy)
+        again.load_state_dict({key: state[key] for key in ("state", "param_groups")})
+        harness.loss_of(again._model(x), y).backward()
+        again.step()
+        again.synchronize()
+        check_close(again._model, plain)
+    clipped = harness.make_network()
+    optimizer = tutti.optim.SGD(clipped, lr=0.1, strategy="dear", clip_norm=0.05)
+    for step in range(6):
+        x, y = whole_batch(clipped, job, step)
+        harness.loss_of(clipped(x), y).backward()
+        optimizer.step()
+    optimizer.synchronize()
+    check_close(clipped, reference(6, lambda p: torch.optim.SGD(p, lr=0.1), job.size, clip=0.05))
+
+
+def copy_of(net):
+    result = harness.make_network()
+    del result.unused
+    del result.sometimes
+    result.load_state_dict(net.state_dict())
+    return result
+
+
+def buffers_and_ties():
+    """Batch norm's statistics are rank 0's on all; tied weights; two models in turn; a backward on a part."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(6, 6)
+            self.norm = torch.nn.BatchNorm1d(6)
+            self.second = torch.nn.Linear(6, 6)
+            self.second.weight = self.first.weight
+
+        def forward(self, x):
+            return self.second(torch.tanh(self.norm(self.first(x))))
+
+    torch.manual_seed(1)
+    one = tutti.DistributedDataParallel(Tied(), strategy="buckets")
+    two = tutti.DistributedDataParallel(harness.make_network(), strategy="auto")
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.05) for m in (one, two)]
+    for step in range(6):
+        x, y = whole_batch(one, job, step)
+        for model, optimizer, out in ((one, optimizers[0], 6), (two, optimizers[1], 3)):
+            optimizer.zero_grad()
+            model(x)[:, :out].pow(2).mean().backward()
+            optimizer.step()
+    digest = torch.cat([t.detach().reshape(-1).float() for t in one.state_dict().values()]
+                       + [p.detach().reshape(-1) for p in two.parameters()])
+    assert torch.equal(digest, tutti.broadcast(digest.clone(), 0))
+    assert one.module.first.weight is one.module.second.weight
+    with torch.no_grad():
+        if job.rank == 0:
+            one.eval()(x)  # by one rank alone
+    one.train()
+
+
+def horovod_script():
+    import torch
+
+    import tutti.horovod as hvd
+
+    hvd.init(runs=None)
+    net = harness.make_network()
+    if hvd.rank() == 1:
+        torch.nn.init.zeros_(net.first.weight)
+    hvd.broadcast_parameters(net.state_dict(), root_rank=0)
+    sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.05)  # noqa: E731
+    optimizer = hvd.DistributedOptimizer(sgd(net.parameters()), named_parameters=net.named_parameters(),
+                                         backward_passes_per_step=2)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    for step in range(6):
+        x, y = harness.make_samples((step * hvd.size() + hvd.rank()) * 4, 4)
+        optimizer.zero_grad()
+        for part in (slice(0, 2), slice(2, 4)):
+            (harness.loss_of(net(x[part]), y[part]) / 2).backward()
+        optimizer.step()
+    check_close(net, reference(6, sgd, hvd.size()))
+    assert abs(float(hvd.allreduce(torch.tensor(float(hvd.rank())))) - (hvd.size() - 1) / 2) < 1e-6
+    assert hvd.broadcast_object({"a": hvd.rank()}, 1) == {"a": 1}
+
+
+CASES = (wrapped, uneven, fused, buffers_and_ties, horovod_script)
+
+
+def all_cases():
+    """In one job: python3 and PyTorch take their time to start."""
+    for case in CASES:
+        case()
+
+
+class Habits(unittest.TestCase):
+    def expect_success(self, case, ranks):
+        code, output = harness.run_case(ranks, case)
+        self.assertEqual(code, 0, output)
+
+    def test_pytorch_programs_do_what_one_process_does(self):
+        self.expect_success("all_cases", ranks=2)
+
+    def test_a_wrapped_model_works_alone(self):
+        self.expect_success("wrapped", ranks=1)
+
+
+if __name__ == "__main__":
+    harness.main({"all_cases": all_cases, "wrapped": wrapped})

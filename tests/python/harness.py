@@ -1,0 +1,66 @@
+"""What the tests of the Python module share: how ranks are started, and the network that they train."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run_ranks(ranks, *words, timeout=120, env=None, cwd=None):
+    """Ranks of a program under `tutti run`. Returns its exit code and all that they wrote."""
+    command = [os.environ["TUTTI"], "run", "-n", str(ranks), "--threads", "1", "--", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout,
+                          env={**os.environ, **(env or {})}, cwd=cwd or tempfile.gettempdir())
+    return done.returncode, done.stdout
+
+
+def run_case(ranks, name, timeout=120, cwd=None):
+    """The function `name` of the test file, on ranks of python3."""
+    return run_ranks(ranks, sys.executable, os.path.abspath(sys.argv[0]), "case", name, timeout=timeout, cwd=cwd)
+
+
+def main(cases):
+    """The tests of a file, or, as a rank, one of its cases."""
+    if sys.argv[1:2] == ["case"]:
+        cases[sys.argv[2]]()
+        return
+    if os.environ.get("TUTTI_PYTHON_MISSING"):
+        print("SKIPPED: " + os.environ["TUTTI_PYTHON_MISSING"])
+        return
+    unittest.main(argv=sys.argv[:1])
+
+
+def make_network():
+    """The OddNetwork of tests/engine/networks.h, with its weights."""
+    import torch
+
+    class OddNetwork(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(6, 8)
+            self.second = torch.nn.Linear(8, 3)
+            self.sometimes = torch.nn.Parameter(torch.ones(3))
+            self.unused = torch.nn.Parameter(torch.ones(5))
+            self.frozen = torch.nn.Parameter(torch.full((3,), 0.5), requires_grad=False)
+
+        def forward(self, x, use_sometimes=False):
+            out = self.second(torch.tanh(self.first(x))) + self.frozen
+            return out * self.sometimes if use_sometimes else out
+
+    torch.manual_seed(5)
+    return OddNetwork()
+
+
+def make_samples(first, count):
+    import torch
+
+    i = torch.arange(first, first + count, dtype=torch.float32).unsqueeze(1)
+    return (torch.sin(i * torch.arange(1, 7, dtype=torch.float32) * 0.7),
+            torch.cos(i * torch.arange(1, 4, dtype=torch.float32)))
+
+
+def loss_of(out, y):
+    return (out - y).pow(2).mean(1).mean()

@@ -1,0 +1,55 @@
+"""Runs from Python are read by `tutti explain`, `plan` and `report` as those of `tutti train` are."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+
+def recorded():
+    import torch
+
+    import tutti
+
+    job = tutti.init(name="mine")
+    net = torch.nn.Sequential(torch.nn.Linear(6, 300), torch.nn.ReLU(), torch.nn.Linear(300, 300), torch.nn.ReLU(),
+                              torch.nn.Linear(300, 3))
+    model = tutti.DistributedDataParallel(net, strategy="mgwfbp", trace_steps=5)
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(25):
+        x, y = harness.make_samples((step * job.size + job.rank) * 32, 32)
+        optimizer.zero_grad()
+        harness.loss_of(model(x), y).backward()
+        optimizer.step()
+
+
+class Records(unittest.TestCase):
+    def test_a_run_of_python_can_be_explained_planned_and_reported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, output = harness.run_case(2, "recorded", cwd=folder)
+            self.assertEqual(code, 0, output)
+
+            def tutti(*words):
+                done = subprocess.run([os.environ["TUTTI"], *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True, cwd=folder)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                return done.stdout
+
+            explained = tutti("explain", "mine")
+            for text in ("Sequential on 2 ranks, strategy mgwfbp", "optimizer  ", "data wait  "):
+                self.assertIn(text, explained)
+            plan = tutti("plan", "mine")
+            for text in ("mgwfbp, as run", "measured all-reduce", "4.weight"):
+                self.assertIn(text, plan)
+            cluster = tutti("plan", "mine", "--cluster", "10gbe", "--gpus", "8,32")
+            self.assertIn("the profile of mine, batch 32 per rank", cluster)
+            self.assertIn("32 ranks", cluster)
+            report = tutti("report", os.path.join("runs", "mine"))
+            for text in ("Sequential", "mgwfbp", "32"):
+                self.assertIn(text, report)
+
+
+if __name__ == "__main__":
+    harness.main({name: value for name, value in globals().items() if callable(value)})
