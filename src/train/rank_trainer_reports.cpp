@@ -138,9 +138,6 @@ void RankTrainer::finish() {
     total_times_.add(epoch_times_);
   }
   require_same_weights(*model_, comm_, fmt::format("after step {}", progress_.step), where_to_go_on());
-  if (const std::string name = find_not_finite(*model_); !name.empty())
-    throw TrainingFailed(kExitNotFinite, "the weights '{}' are not finite at step {}. {}", name, progress_.step,
-                         where_to_go_on());
   const NamedTensors weights = is_first_ ? weights_of(*model_) : NamedTensors();
   const std::vector<RankSummary> ranks = gather(RankSummary{total_times_, weights_sha256(*model_), peak_rss_bytes(),
                                                             engine_->engine().optimizer_state_bytes(), steady_s_});
@@ -148,6 +145,9 @@ void RankTrainer::finish() {
 }
 
 void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const NamedTensors& tensors) {
+  if (const std::string name = find_not_finite(*model_); !name.empty())
+    throw TrainingFailed(kExitNotFinite, "the weights '{}' are not finite at step {}. {}", name, progress_.step,
+                         where_to_go_on());
   const fs::path records = run_folder_ / kRecordsFile;
   SummaryRecord summary = summary_of_ranks(ranks, total_samples_, steady_samples_);
   summary.model = options_.model;
