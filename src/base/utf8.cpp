@@ -47,4 +47,18 @@ std::string valid_utf8(std::string text) {
   return mended;
 }
 
+std::string printable(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto code = static_cast<unsigned char>(text[i]);
+    const bool is_control = (code < ' ' && code != '\n' && code != '\t') || code == 0x7F;
+    // Those from 128 to 159, as terminals that know UTF-8 may still take them.
+    const bool is_late_control = code == 0xC2 && i + 1 < text.size() &&
+                                 static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
+                                 static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (is_late_control) text.erase(i + 1, 1);
+    if (is_control || is_late_control) text[i] = '?';
+  }
+  return text;
+}
+
 }  // namespace tutti

@@ -11,4 +11,8 @@ bool is_utf8(std::string_view text);
 /// The text with U+FFFD in place of bytes that are not UTF-8.
 std::string valid_utf8(std::string text);
 
+/// The text without control characters, which could change what a terminal shows: they become '?'. Line ends and tabs
+/// stay.
+std::string printable(std::string text);
+
 }  // namespace tutti

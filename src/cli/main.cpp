@@ -11,6 +11,7 @@
 #include "base/exit_note.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "base/utf8.h"
 #include "cli/bench_command.h"
 #include "cli/calibrate_command.h"
 #include "cli/check_command.h"
@@ -126,7 +127,7 @@ void say(const char* text) {
   const char* rank = std::getenv("TUTTI_RANK");
   // Ranks other than 0 speak through the launcher, which puts their number in front.
   const bool clear = rank == nullptr || std::string(rank) == "0";
-  fmt::print(stderr, "{}tutti: {}\n", clear && ::isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", text);
+  fmt::print(stderr, "{}tutti: {}\n", clear && ::isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", printable(text));
 }
 
 int run_and_explain(int argc, char** argv) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "record/record_file.h"
 #include "record/schemas.h"
 #include "tutti/error.h"
@@ -51,31 +52,32 @@ std::shared_ptr<const Environment> shared_environment(std::string_view text) {
 
 const Schema<Configuration>& schema(const Configuration*) {
   using R = Configuration;
-  static const Schema<R> result = {{"model", &R::model, Rule::if_any},
-                                   {"data", &R::data, Rule::if_any},
-                                   {"strategy", &R::strategy, Rule::if_any},
-                                   {"wire", &R::wire, Rule::if_any},
-                                   {"transport", &R::transport, Rule::if_any},
-                                   {"network", &R::network, Rule::if_any},
-                                   {"precision", &R::precision, Rule::if_any},
-                                   {"device", &R::device, Rule::if_any},
-                                   {"other", &R::other, Rule::if_any},
-                                   {"batch", &R::batch, Rule::if_any},
-                                   {"ranks", &R::ranks, Rule::if_any},
-                                   {"nodes", &R::nodes, Rule::if_any},
-                                   {"servers", &R::servers, Rule::if_any},
-                                   {"workers", &R::workers, Rule::if_any},
-                                   {kAnyOther,
-                                    [](JsonText& text, const std::string& key, Configuration& to) {
-                                      if (text.next() == 'n')
-                                        text.skip();
-                                      else
-                                        to.by_name.emplace_back(
-                                            key, text.next() == '"' ? text.text() : std::string(text.skip()));
-                                    },
-                                    [](json& record, const std::string&, const Configuration& from) {
-                                      for (const auto& [name, value] : from.by_name) record[name] = value;
-                                    }}};
+  static const Schema<R> result = {
+      {"model", &R::model, Rule::if_any},
+      {"data", &R::data, Rule::if_any},
+      {"strategy", &R::strategy, Rule::if_any},
+      {"wire", &R::wire, Rule::if_any},
+      {"transport", &R::transport, Rule::if_any},
+      {"network", &R::network, Rule::if_any},
+      {"precision", &R::precision, Rule::if_any},
+      {"device", &R::device, Rule::if_any},
+      {"other", &R::other, Rule::if_any},
+      {"batch", &R::batch, Rule::if_any},
+      {"ranks", &R::ranks, Rule::if_any},
+      {"nodes", &R::nodes, Rule::if_any},
+      {"servers", &R::servers, Rule::if_any},
+      {"workers", &R::workers, Rule::if_any},
+      {kAnyOther,
+       [](JsonText& text, const std::string& key, Configuration& to) {
+         if (text.next() == 'n')
+           text.skip();
+         else
+           to.by_name.emplace_back(key,
+                                   text.next() == '"' ? text.text() : printable(valid_utf8(std::string(text.skip()))));
+       },
+       [](json& record, const std::string&, const Configuration& from) {
+         for (const auto& [name, value] : from.by_name) record[name] = value;
+       }}};
   return result;
 }
 

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/json_files.h"
+#include "base/utf8.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -119,7 +121,8 @@ std::string JsonText::text() {
   }
   if (at_ == end_) refuse("the end of a text");
   ++at_;
-  return result;
+  // Who has written it is not known. It is printed, and written again.
+  return printable(valid_utf8(std::move(result)));
 }
 
 double JsonText::number() {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -60,7 +61,11 @@ std::size_t Table::column(const std::string& key) const {
   throw Error("table '{}' has no column '{}'", id, key);
 }
 
-TableValue text_value(std::string text) { return {std::move(text), std::nullopt, std::nullopt}; }
+TableValue text_value(std::string text) {
+  text = printable(std::move(text));
+  std::replace(text.begin(), text.end(), '\n', ' ');  // a row is a line
+  return {std::move(text), std::nullopt, std::nullopt};
+}
 
 TableValue number_value(const std::optional<double>& value, int digits) {
   if (!value || !std::isfinite(*value)) return {};

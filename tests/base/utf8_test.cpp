@@ -25,5 +25,13 @@ TEST(Utf8, MarksWhatIsNone) {
   EXPECT_EQ(valid_utf8("a\xc3"), "a\ufffd");
 }
 
+TEST(Printable, LeavesNothingThatATerminalObeys) {
+  EXPECT_EQ(printable("a\033[31mb\a\rc\177"), "a?[31mb??c?");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "31m"),
+            "a?31m");
+  EXPECT_EQ(printable("± é\n\tx"), "± é\n\tx");
+}
+
 }  // namespace
 }  // namespace tutti

@@ -272,5 +272,26 @@ TEST_F(ReportCommand, RefusesBracketsNestedDeeperThanAStackIs) {
   EXPECT_THAT(result.output, HasSubstr("trace.json, line 1: brackets are nested more than 64 deep"));
 }
 
+TEST_F(ReportCommand, PrintsNothingThatATerminalObeys) {
+  write("runs/before/cells.jsonl", sweep_named("\033]0;x\a\033[2J", "a\nb"));
+  write("runs/before/sweep.json", R"({"title": "\u001b[31mred"})");
+  const CommandResult result = report("before");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, Not(HasSubstr("\033")));
+  EXPECT_THAT(result.output, HasSubstr("?]0;x??[2J"));
+  EXPECT_THAT(result.output, HasSubstr("| a b "));
+}
+
+TEST_F(ReportCommand, ReadsRecordsWithBytesThatAreNoText) {
+  std::string text = sweep(1000);
+  for (std::size_t at; (at = text.find("\"cores\":2")) != std::string::npos;) text.replace(at, 9, "\"host\":\"a\xff\"");
+  write("runs/before/cells.jsonl", text);
+  for (const char* form : {"--md", "--csv", "--json", ""}) {
+    const CommandResult result = report(std::string("before ") + form);
+    EXPECT_EQ(result.exit_code, 0) << form << result.output;
+    EXPECT_THAT(result.output, Not(HasSubstr("\xff"))) << form;
+  }
+}
+
 }  // namespace
 }  // namespace tutti
