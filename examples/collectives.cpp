@@ -1,5 +1,5 @@
 // Ranks that talk to each other without a network to train: Tutti's communicator on plain memory, without libtorch.
-// Start it alone, or on several ranks: mpirun -n 3 ./collectives
+// Start it alone, or on several ranks: tutti run -n 3 -- ./collectives
 #include <tutti/job.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ int main() try {
   }
   std::printf("rank %d of %d: sum %.0f to %.0f, last square %lld, token of rank %lld\n", job.rank(), job.size(),
               numbers.front(), numbers.back(), static_cast<long long>(squares.back()), static_cast<long long>(got));
-  comm.barrier()->wait();
+  job.finish();
   return 0;
 } catch (const tutti::Error& error) {
   std::fprintf(stderr, "collectives: %s\n", error.what());

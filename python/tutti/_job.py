@@ -95,6 +95,8 @@ class Job:
 
 
 _job: Optional[Job] = None
+# Parameters lie in its memory: it stays as long as the process.
+_joined: List["_tutti.Job"] = []
 _is_over = False
 
 
@@ -137,6 +139,7 @@ def init(
         raise UsageError(f"device={device!r}: PyTorch finds no usable GPU")
     gpu = local_rank % torch.cuda.device_count() if wants_gpu else 0
     native = _tutti.Job(transport=transport, device=gpu, timeout=timeout)
+    _joined.append(native)
     if wants_gpu:
         torch.cuda.set_device(gpu)
     _job = Job(

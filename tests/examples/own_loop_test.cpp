@@ -21,5 +21,14 @@ TEST(OwnLoop, TrainsOnSeveralRanksUnderAnyStrategy) {
 
 TEST(OwnLoop, EndsWithAMessageForAStrategyThatDoesNotExist) { EXPECT_EQ(run_own_loop(2, "nonsense"), 1); }
 
+TEST(Collectives, WorkWithoutLibtorchAloneAndOnSeveralRanks) {
+  for (const int ranks : {1, 3}) {
+    LaunchOptions options;
+    options.ranks = ranks;
+    options.command = {TUTTI_COLLECTIVES};
+    EXPECT_EQ(launch_ranks(options), 0) << ranks;
+  }
+}
+
 }  // namespace
 }  // namespace tutti

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""torchvision's ResNet-18 under the Python module, beside PyTorch's DistributedDataParallel, interleaved in one job.
+
+    ./tutti run -n 2 -- python3 bench/python_ddp.py --rounds 5 --steps 10
+
+In each round every contender runs the same steps, one after the other: Tutti's strategies, DDP over gloo, and ranks that
+do not synchronize at all. Prints the median seconds of a step of the slowest rank, and the spread over rounds.
+"""
+
+import argparse
+import os
+import statistics
+import time
+
+import torch
+import torchvision
+
+import tutti
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=10, help="of each contender in each round")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--pixels", type=int, default=64)
+    parser.add_argument("--strategies", default="buckets,mgwfbp,zero1")
+    options = parser.parse_args()
+
+    job = tutti.init(runs=None)
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29511")
+    torch.distributed.init_process_group("gloo", rank=job.rank, world_size=job.size)
+    torch.manual_seed(job.rank)
+    inputs = torch.randn(options.batch, 3, options.pixels, options.pixels)
+    targets = torch.randint(0, 10, (options.batch,))
+    criterion = torch.nn.CrossEntropyLoss()
+
+    def make(name):
+        torch.manual_seed(0)
+        model = torchvision.models.resnet18(num_classes=10)
+        if name == "DDP":
+            model = torch.nn.parallel.DistributedDataParallel(model)
+        elif name == "zero1":  # which needs an optimizer of the engine's
+            return model, tutti.optim.SGD(model, lr=0.01, momentum=0.9, strategy=name)
+        elif name != "alone":
+            model = tutti.DistributedDataParallel(model, strategy=name)
+        return model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+
+    def run(model, optimizer, steps):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            criterion(model(inputs), targets).backward()
+            optimizer.step()
+
+    names = ["alone", "DDP", *options.strategies.split(",")]
+    contenders = {name: make(name) for name in names}
+    for model, optimizer in contenders.values():
+        run(model, optimizer, 6)  # past the profile
+    seconds = {name: [] for name in names}
+    for number in range(options.rounds):
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            tutti.barrier()
+            begin = time.perf_counter()
+            run(*contenders[name], options.steps)
+            tutti.barrier()  # the slowest rank counts
+            seconds[name].append((time.perf_counter() - begin) / options.steps)
+    if job.rank == 0:
+        print(f"ResNet-18, batch {options.batch}, {options.pixels} pixels, {job.size} ranks over {job.transport}, "
+              f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads each")
+        ddp = statistics.median(seconds["DDP"])
+        for name in names:
+            middle = statistics.median(seconds[name])
+            print(f"{name:>14}: {middle * 1e3:9.2f} ms a step ({min(seconds[name]) * 1e3:.2f} to "
+                  f"{max(seconds[name]) * 1e3:.2f}), {ddp / middle:.3f} times as fast as DDP")
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
