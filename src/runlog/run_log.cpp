@@ -178,7 +178,7 @@ void RunLog::finish(TunedEngine& engine) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     samples += all_samples[rank][0];
     steady_samples += all_samples[rank][1];
-    epoch.ranks.push_back({ranks[rank], all_samples[rank][0], 0});
+    epoch.ranks.push_back({ranks[rank], all_samples[rank][0], 0, {}});
   }
   epoch.step_s = step_s_;
   sum_up(epoch, {});
