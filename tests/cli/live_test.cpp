@@ -117,10 +117,15 @@ class Live : public testing::Test {
   pid_t launcher_ = -1;
 };
 
-TEST_F(Live, AStoppedRankEndsTheRunInEveryPhaseAndIsNamed) {
-  expect_named("--epochs 10000", "starting", 2);
-  expect_named("--epochs 10000 --no-eval", "training", 2);
+TEST_F(Live, ARankStoppedAtTheStartEndsTheRunAndIsNamed) { expect_named("--epochs 10000", "starting", 2); }
+
+TEST_F(Live, ARankStoppedInAStepEndsTheRunAndIsNamed) { expect_named("--epochs 10000 --no-eval", "training", 2); }
+
+TEST_F(Live, ARankStoppedInAnEvaluationEndsTheRunAndIsNamed) {
   expect_named("--epochs 10000 --test-size 60000", "evaluation", 1);
+}
+
+TEST_F(Live, ARankStoppedInACheckpointEndsTheRunAndIsNamed) {
   expect_named("--epochs 10000 --no-eval --checkpoint-steps 1 --name saves", "checkpoint", 0);
 }
 
@@ -128,9 +133,13 @@ TEST_F(Live, AStoppedRankIsNamedWhereOthersWaitForServers) {
   expect_named("--epochs 10000 --no-eval --strategy wfbp-ps", "training", 1);
 }
 
-TEST_F(Live, AStoppedRankEndsARunOverMpiAndIsNamed) {
+TEST_F(Live, ARankStoppedAtTheStartOfARunOverMpiEndsItAndIsNamed) {
   if (!is_in_path("mpirun")) GTEST_SKIP() << "no mpirun";
   expect_named("--epochs 10000 --transport mpi", "starting", 2);
+}
+
+TEST_F(Live, ARankStoppedInARunOverMpiEndsItAndIsNamed) {
+  if (!is_in_path("mpirun")) GTEST_SKIP() << "no mpirun";
   expect_named("--epochs 10000 --transport mpi --no-eval", "training", 0);
   expect_named("--epochs 10000 --transport mpi --test-size 60000", "evaluation", 1);
 }
