@@ -41,9 +41,15 @@ void RecordFile::append(const std::string& kind, double time_s, nlohmann::json r
   record[kTimeKey] = time_s;
   const std::string line = record_line(kind, std::move(record)) + "\n";
   const off_t before = ::lseek(file_, 0, SEEK_END);
-  const ssize_t put = ::write(file_, line.data(), line.size());
-  if (put == static_cast<ssize_t>(line.size())) return;
-  const std::string reason = put < 0 ? std::strerror(errno) : std::strerror(ENOSPC);
+  std::size_t done = 0;
+  while (done < line.size()) {
+    const ssize_t put = ::write(file_, line.data() + done, line.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) break;
+    done += static_cast<std::size_t>(put);  // fewer than asked for is allowed, and no error
+  }
+  if (done == line.size()) return;
+  const std::string reason = std::strerror(errno);
   if (::ftruncate(file_, before) != 0) {
     // The half line stays; readers skip a last line without an end.
   }
