@@ -21,6 +21,7 @@
 #include "base/proc_files.h"
 #include "base/process.h"
 #include "base/signals.h"
+#include "launch/mpirun_files.h"
 #include "launch/orphans.h"
 #include "launch/rank_environment.h"
 #include "launch/stopped_ranks.h"
@@ -101,7 +102,10 @@ class Launch {
   int run() {
     start_all();
     while (running() > 0) turn(next_deadline());
-    if (orphans_) Orphans::end_all(kOrphanGrace);
+    if (orphans_) {
+      Orphans::end_all(kOrphanGrace);
+      remove_mpirun_files(ranks_[0].pid);
+    }
     relay_.finish();
     const int code = verdict();
     while (!relay_.has_passed_on_all() && !gives_up_output_) turn(std::nullopt);
