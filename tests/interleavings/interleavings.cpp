@@ -2,8 +2,8 @@
 // sources are those of src/comm/shm, with small rings and no spinning before sleep. With an argument, which says what
 // mistake was planted in them, the mistake has to be found.
 //
-// What is not tried: weaker memory orders than sequential consistency (the sources use no others; one would not
-// compile here), plain memory that is read while it is written (tsan looks for that), the thread of its own that makes
+// What is not tried: weaker memory orders than sequential consistency (the sources use relaxed ones for signs of
+// life only), plain memory that is read while it is written (tsan looks for that), the thread of its own that makes
 // progress for a rank, processes that are killed between two operations, time-outs.
 #include <cstdio>
 #include <cstring>

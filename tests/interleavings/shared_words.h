@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 
 #include "explore.h"
@@ -20,8 +22,9 @@ namespace std {
 
 using namespace ::std;
 
-/// Every operation gives way to the other ranks first. Only sequentially consistent ones exist here: an explicit
-/// memory order does not compile, since what is tried are interleavings, which is all that such operations allow.
+/// Every operation gives way to the other ranks first. What is tried are interleavings, which is all that sequentially
+/// consistent operations allow. Relaxed ones, of words that only say who is alive and waits, are made in between; any
+/// other memory order ends the test.
 template <typename T>
 class atomic {
  public:
@@ -40,6 +43,15 @@ class atomic {
     interleave::point(this, true, "store");
     value_ = value;
   }
+  T load(::std::memory_order order) const {
+    only_relaxed(order);
+    return value_;
+  }
+  void store(T value, ::std::memory_order order) {
+    only_relaxed(order);
+    value_ = value;
+  }
+
   T exchange(T value) {
     return change("exchange", [&](T) { return value; });
   }
@@ -63,6 +75,10 @@ class atomic {
     const T old = value_;
     value_ = how(old);
     return old;
+  }
+
+  static void only_relaxed(::std::memory_order order) {
+    if (order != ::std::memory_order_relaxed) ::std::abort();
   }
 
   T value_{};
