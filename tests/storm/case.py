@@ -106,8 +106,10 @@ def read_records(path):
         return [], 0
     for line in text.split(b"\n")[:-1]:
         try:
-            records.append(json.loads(line))
-        except ValueError:
+            record = json.loads(line)
+            record["record"], record["time"]  # what all of them have
+            records.append(record)
+        except (ValueError, KeyError, TypeError):
             damaged += 1
     return records, damaged
 

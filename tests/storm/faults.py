@@ -184,7 +184,8 @@ class Term(SignalFault):
     def judge(self, trial):
         # Before a rank listens, or where mpirun passes it on in its own way, the signal ends the run.
         trial.expect_code(SAVED, 128 + self.signal, -self.signal, 0, *([1] if self.role == "mpirun" else []))
-        if re.search(r"restart \d of", trial.output):
+        # A signal to mpirun alone is not one to `tutti train`, which sees it fail.
+        if self.role != "mpirun" and re.search(r"restart \d of", trial.output):
             trial.problems.append("it was restarted though a person stopped it")
         if self.role != "mpirun":  # which nobody but the launcher is to send signals to
             trial.named = trial.code in (0, -self.signal) or re.search("signal|[Ss]topped|Interrupt|Terminated", trial.output) is not None
@@ -271,7 +272,7 @@ class FlipRecord(AfterKill):
 
     def judge_resumed(self, trial, code, output):
         done = subprocess.run([trial.storm.tutti, "report", trial.run_folder], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=60)
+                              stdin=subprocess.DEVNULL, timeout=240)
         if done.returncode not in (0, 1):
             trial.problems.append(f"`tutti report` of the damaged records ended with {done.returncode}: "
                                   f"{done.stderr.strip()[-300:]}")

@@ -42,15 +42,15 @@ class Process:
         return f"{who} (pid {self.pid}, {self.state})"
 
 
-def processes_of(mark):
-    """All living ones that inherited this mark."""
+def processes_of(mark, is_prefix=False):
+    """All living ones that inherited this mark, or one that begins with it."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
         variables = read(f"/proc/{name}/environ").split(b"\0")
-        if wanted not in variables:
+        if not any(variable.startswith(wanted + b"-") if is_prefix else variable == wanted for variable in variables):
             continue
         process = Process(int(name), dict(entry.split(b"=", 1) for entry in variables if b"=" in entry))
         if process.is_there():

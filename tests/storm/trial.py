@@ -13,7 +13,7 @@ import processes
 from moment import Timings
 
 GRACE_S = 10  # beyond the time-out
-RESUMED_LIMIT_S = 90
+RESUMED_LIMIT_S = 240
 
 
 class Trial:

@@ -33,7 +33,7 @@ path_without() {
     name=$(command -v "$program") && ln -s "$name" "$folder/$program"
   done
   # Optional ones that are not run here: there, whether this machine has them or not.
-  for program in ip mpirun mpicxx munged slurmctld chromium gnuplot; do ln -s "$(type -P true)" "$folder/$program"; done
+  for program in ip mpirun mpicxx munged slurmctld chromium python3 gnuplot; do ln -s "$(type -P true)" "$folder/$program"; done
   printf '%s' "$folder"
 }
 
