@@ -1,9 +1,33 @@
 #include "cli/option_arguments.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <exception>
 #include <type_traits>
+
+#include "base/utf8.h"
 
 namespace tutti {
 namespace {
+
+/// CLI11 itself throws what is no error of its own at a switch that is neither.
+std::string problem_of_switch(const std::string& text) {
+  try {
+    CLI::detail::to_flag_value(text);
+    return "";
+  } catch (const std::exception&) {
+    return fmt::format("'{}' is neither true nor false", printable(valid_utf8(text)));
+  }
+}
+
+/// Throws what CLI11 does where the number has no place in the option.
+template <typename Value>
+Value scaled_value(const std::string& name, double given, double unit) {
+  constexpr double kMost = 9e18;  // of an int64_t
+  if (!(std::abs(given * unit) < kMost)) throw CLI::ValidationError(name, fmt::format("{} is too large", given));
+  return static_cast<Value>(given * unit);
+}
 
 CLI::Option* add_option(CLI::App& command, const TrainOption& option) {
   const std::string name = "--" + option.name;
@@ -13,20 +37,26 @@ CLI::Option* add_option(CLI::App& command, const TrainOption& option) {
         if constexpr (std::is_same_v<Field, Scaled>) {
           return command.add_option_function<double>(
               name,
-              [field](const double& given) {
+              [field, name](const double& given) {
                 std::visit(
-                    [&](auto* value) { *value = static_cast<std::decay_t<decltype(*value)>>(given * field.unit); },
+                    [&](auto* value) {
+                      *value = scaled_value<std::decay_t<decltype(*value)>>(name, given, field.unit);
+                    },
                     field.value);
               },
               option.help);
         } else if constexpr (std::is_same_v<Field, Negated>) {
-          return command.add_flag_function(
-              name, [field](int64_t wanted) { *field.value = wanted <= 0; }, option.help);
+          return command
+              .add_flag_function(
+                  name, [field](int64_t wanted) { *field.value = wanted <= 0; }, option.help)
+              ->check(problem_of_switch);
         } else if constexpr (std::is_same_v<Field, std::optional<bool>*>) {
-          return command.add_flag_function(
-              name + ",!--no-" + option.name, [field](int64_t wanted) { *field = wanted > 0; }, option.help);
+          return command
+              .add_flag_function(
+                  name + ",!--no-" + option.name, [field](int64_t wanted) { *field = wanted > 0; }, option.help)
+              ->check(problem_of_switch);
         } else if constexpr (std::is_same_v<Field, bool*>) {
-          return command.add_flag(name, *field, option.help);
+          return command.add_flag(name, *field, option.help)->check(problem_of_switch);
         } else {
           return command.add_option(name, *field, option.help);
         }

@@ -370,5 +370,12 @@ TEST_F(Train, FoldersOfRunsAreTheUsersOwnAlsoUnderALaxUmask) {
   EXPECT_EQ(fs::status(folder_ / "runs").permissions() & others, fs::perms::none);
 }
 
+TEST_F(Train, RefusesSwitchesThatAreNeitherOnNorOffAndNumbersThatNoOptionHolds) {
+  expect_refusal("--no-eval=yess", 2, "'yess' is neither true nor false");
+  expect_refusal("--scale-lr=2x", 2, "'2x' is neither true nor false");
+  expect_refusal("--bucket-mb=nan", 2, "--bucket-mb");
+  expect_refusal("--bucket-mb=1e300", 2, "--bucket-mb");
+}
+
 }  // namespace
 }  // namespace tutti

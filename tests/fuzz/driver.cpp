@@ -163,8 +163,8 @@ int fuzz_for(const Target& target, double seconds, uint64_t seed, FILE* verdict)
     for (uint64_t changes = 1 + random.below(6); changes > 0; --changes) mutate(input, corpus, random);
     if (input.size() > kLargestInput) input.resize(kLargestInput);
     ++runs;
-    if (outcomes.insert(run_one(target, input)).second && corpus.size() < kLargestCorpus)
-      corpus.push_back(std::move(input));
+    std::string result = run_one(target, input);
+    if (corpus.size() < kLargestCorpus && outcomes.insert(std::move(result)).second) corpus.push_back(std::move(input));
   }
   std::fprintf(verdict, "%lld inputs, %zu different outcomes, no fault, %llu MB at most\n",
                static_cast<long long>(runs), outcomes.size(), static_cast<unsigned long long>(peak_memory() >> 20));

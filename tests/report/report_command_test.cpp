@@ -222,10 +222,10 @@ TEST_F(ReportCommand, DoesNotCarryOutWhatARecordSays) {
     if (fs::exists(folder_ / "out/figures")) {
       EXPECT_TRUE(fs::exists(folder_ / "out/figures/step-parts.svg")) << attack;
     }
-    EXPECT_EQ(report("before --html page.html").exit_code, 0) << attack;
-    EXPECT_FALSE(fs::exists(folder_ / "pwned")) << attack;
     remove_tree(folder_ / "out");
   }
+  EXPECT_EQ(report("before --html page.html").exit_code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "pwned"));
 }
 
 TEST_F(ReportCommand, ShowsNamesInFiguresAsTheyAre) {
