@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/files.h"
-#include "base/json_files.h"
 #include "base/sha256.h"
 #include "train/checkpoint_folder.h"
 #include "tutti/error.h"
@@ -104,9 +103,7 @@ SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointCont
     write(kOptimizerFile, content.optimizer_state);
     for (std::size_t rank = 0; rank < content.left_out.size(); ++rank)
       write(left_out_file(static_cast<int>(rank)), content.left_out[rank]);
-    // A path among the options may be no text at all: see record_line().
-    write_file_atomically(temporary / kStateFile,
-                          state.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", Readers::owner);
+    write_file_atomically(temporary / kStateFile, state_text(state), Readers::owner);
     saved.set_aside = set_others_aside(run_folder, from);
     saved.folder = finish_checkpoint(run_folder, step);
   } catch (const std::exception& error) {
@@ -120,7 +117,7 @@ SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointCont
 Checkpoint::Checkpoint(const fs::path& folder, int rank) : folder_(folder) {
   try {
     try {
-      state_ = read_json_file(folder / kStateFile);
+      state_ = read_state(folder);
       if (state_.at("format") != kFormat)
         throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
                     state_.at("format").dump(), kFormat);

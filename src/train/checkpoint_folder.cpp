@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/json_files.h"
+#include "base/sha256.h"
 #include "options/option_table.h"
 #include "record/run_finder.h"
 #include "tutti/error.h"
@@ -37,12 +38,35 @@ std::vector<fs::path> entries_called(const fs::path& folder, const std::string& 
   return found;
 }
 
+/// As it is written and hashed. A path among the options may be no text at all: see record_line().
+std::string dump(const nlohmann::json& state) {
+  return state.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void rename_or_throw(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0)
     throw Error("cannot rename {} to {}: {}", from.string(), to.string(), std::strerror(errno));
 }
 
 }  // namespace
+
+std::string state_text(nlohmann::json state) {
+  Sha256 hash;
+  hash.update(dump(state));
+  state["sha256"][kStateFile] = hash.hex();
+  return dump(state) + "\n";
+}
+
+nlohmann::json read_state(const fs::path& checkpoint) {
+  nlohmann::json state = read_json_file(checkpoint / kStateFile);
+  if (!state.is_object() || !state.contains("sha256") || !state["sha256"].contains(kStateFile)) return state;
+  const nlohmann::json expected = state["sha256"][kStateFile];
+  state["sha256"].erase(kStateFile);
+  Sha256 hash;
+  hash.update(dump(state));
+  if (hash.hex() != expected) throw Error("{} is not as it was written", (checkpoint / kStateFile).string());
+  return state;
+}
 
 std::vector<fs::path> checkpoints_in(const fs::path& run_folder) {
   return entries_called(run_folder / kFolder, "step-");
@@ -74,7 +98,7 @@ TrainOptions saved_options(const ResumeChoice& choice) {
   std::string problem;
   for (const fs::path& folder : choice.folders) {
     try {
-      const nlohmann::json options = read_json_file(folder / kStateFile).at("options");
+      const nlohmann::json options = read_state(folder).at("options");
       if (!options.is_object()) throw Error("its options are none");
       return read_options(options);
     } catch (const std::exception& error) {

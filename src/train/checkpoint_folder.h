@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@
 namespace tutti {
 
 inline constexpr const char* kStateFile = "state.json";  // of a checkpoint
+
+/// The text of a checkpoint's state.json, with a hash of itself: a bit that flips in a number leaves valid JSON.
+std::string state_text(nlohmann::json state);
+/// Reads it. Throws Error where it is not as it was written; files of versions that had no such hash are taken as they
+/// are.
+nlohmann::json read_state(const std::filesystem::path& checkpoint);
 
 /// Those of a run, the oldest first.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& run_folder);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "tutti/error.h"
@@ -105,6 +106,19 @@ TEST_F(CheckpointFolder, FindsARunsCheckpointsNewestFirstAndOneByItsFolder) {
   }
   EXPECT_EQ(run_of(runs_ / "elsewhere"), "");
   EXPECT_THROW(find_checkpoints("rum", runs_), Error);
+}
+
+TEST_F(CheckpointFolder, ReadsAStateThatIsAsItWasWrittenAndNoOther) {
+  const nlohmann::json state = {{"step", 12}, {"lr", 0.1}, {"name", "\xff"}, {"sha256", {{"model", "ab"}}}};
+  const fs::path folder = save(12, state_text(state));
+  EXPECT_EQ(read_state(folder).at("step"), 12);
+  EXPECT_EQ(read_state(folder).at("sha256").size(), 1);
+  std::string text = read_file(folder / kStateFile);
+  text[text.find("12")] = '3';  // a bit
+  put(folder, text);
+  EXPECT_THROW(read_state(folder), Error);
+  put(folder, R"({"step": 12, "sha256": {"model": "ab"}})");  // of an earlier version
+  EXPECT_EQ(read_state(folder).at("step"), 12);
 }
 
 TEST_F(CheckpointFolder, TakesOptionsFromTheNewestStateThatCanBeRead) {
