@@ -68,7 +68,6 @@ SessionOptions session_options(const std::string& text) {
   tune.updates_parameters = json.at("updates_parameters");
   tune.wire = json.at("wire");
   tune.clip_norm = json.at("clip_norm");
-  tune.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(json.at("timeout").get<double>() * 1e3));
   const nlohmann::json& optimizer = json.at("optimizer");
   tune.optimizer.name = optimizer.at("name");
   for (const OptimizerOption& option : optimizer_options()) {

@@ -71,7 +71,6 @@ class EngineUser:
             "updates_parameters": updates,
             "wire": wire,
             "clip_norm": clip_norm,
-            "timeout": job._timeout,
             "optimizer": optimizer or {"name": "sgd"},
             "share_buffers": share_buffers and bool(buffers),
             "run": {

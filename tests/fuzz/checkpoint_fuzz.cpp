@@ -6,6 +6,7 @@
 #include "fuzz/command.h"
 #include "options/option_table.h"
 #include "train/checkpoint.h"
+#include "train/checkpoint_folder.h"
 
 namespace tutti::fuzz {
 namespace {
@@ -23,12 +24,13 @@ Model& few_weights() {
   return model;
 }
 
-/// The state with right checksums: few mutations would get past them.
+/// The state with right checksums, but for its own: few mutations would get past them.
 void mend_checksums(const std::filesystem::path& folder) {
   nlohmann::json state = nlohmann::json::parse(read_file(folder / "state.json"), nullptr, false);
   if (!state.is_object() || !state.contains("sha256") || !state["sha256"].is_object()) return;
   for (const char* name : {"model.safetensors", "optimizer.safetensors"})
     state["sha256"][name] = sha256_of_file(folder / name);
+  state["sha256"].erase(kStateFile);
   std::ofstream(folder / "state.json") << state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -42,7 +44,7 @@ static std::string fuzz_checkpoint(std::string_view input) {
   // As deep as it is, it would be read by the mending too.
   if (as_it_is.find("deep") == std::string::npos) mend_checksums(folder);
   return as_it_is + outcome([&] {
-           const Checkpoint read(find_checkpoint((command_folder() / "run").string(), command_folder()));
+           const Checkpoint read(find_checkpoints((command_folder() / "run").string(), command_folder()).folders[0]);
            read.progress();
            read_options(read.options());
            read.load_weights(few_weights());
@@ -53,9 +55,14 @@ static std::string fuzz_checkpoint(std::string_view input) {
 static std::vector<std::string> checkpoint_seeds() {
   const test::TempFolder folder;
   TrainOptions options;
-  const NamedTensors momentum = {{"momentum", torch::zeros({8})}};
-  const std::filesystem::path saved = save_checkpoint(folder.path() / "checkpoints", few_weights(), momentum, {0, 1},
-                                                      {1, 0, 64}, describe_options(options), 1);
+  CheckpointContent content;
+  content.weights = weights_of(few_weights());
+  content.optimizer_state = {{"momentum", torch::zeros({8})}};
+  content.first_updates = {0, 1};
+  content.progress = {1, 0, 64};
+  content.first_step_samples = 64;
+  content.options = describe_options(options);
+  const std::filesystem::path saved = save_checkpoint(folder.path(), content, {}, 1).folder;
   const std::string all = read_file(saved / "state.json") + std::string(kNextFile) +
                           read_file(saved / "model.safetensors") + std::string(kNextFile) +
                           read_file(saved / "optimizer.safetensors");
