@@ -32,11 +32,10 @@ _CARRIED = {
 class Job:
     """The ranks that train together, and this one's place among them. Made by :func:`init`."""
 
-    def __init__(self, native: "_tutti.Job", *, device: torch.device, name: str, runs: str, timeout: float) -> None:
+    def __init__(self, native: "_tutti.Job", *, device: torch.device, name: str, runs: str) -> None:
         self._native = native
         self._name = name
         self._runs = runs
-        self._timeout = timeout
         self._sessions: list = []
         self._pid = os.getpid()
         self._failed = ""  # why nothing more will be communicated
@@ -147,7 +146,6 @@ def init(
         device=torch.device("cuda", gpu) if wants_gpu else torch.device("cpu"),
         name=name or os.environ.get("TUTTI_RUN_NAME", ""),
         runs=runs or "",
-        timeout=timeout,
     )
     _watch_exceptions(_job)
     atexit.register(_at_exit)

@@ -9,8 +9,8 @@ namespace tutti {
 int count_slots(const std::string& hosts);
 
 /// The beginning of a command line that starts `processes` with Open MPI on `hosts` (empty: here), and what it needs in
-/// the environment. Removes what ranks that were killed have left here (remove_stale_segments()). Throws UsageError where
-/// there is no mpirun.
+/// the environment. Removes what ranks that were killed have left here (remove_stale_segments()). Throws UsageError
+/// where there is no mpirun.
 std::vector<std::string> mpirun_command(const std::string& hosts, int processes);
 
 }  // namespace tutti
