@@ -379,7 +379,10 @@ class Launch {
     if (options_.is_launcher && (failure || sent_term_)) {
       // What the ranks say of themselves; a rank that was killed could not, but mpirun knows of it.
       if (noted_cause_) return *noted_cause_;
-      if (asked_to_stop_) return 128 + SIGTERM;
+      if (stop_signal_ == SIGTERM || stop_signal_ == SIGINT || stop_signal_ == SIGHUP) {
+        relay_.say(fmt::format("stopped by signal {} ({})", stop_signal_, ::strsignal(stop_signal_)));
+        return 128 + stop_signal_;  // what mpirun makes of it is 1
+      }
       if (noted_follower_ && sent_term_) return *noted_follower_;
     }
     if (!failure) return 0;

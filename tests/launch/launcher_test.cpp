@@ -558,6 +558,14 @@ TEST_F(Launcher, ALauncherThatIsStoppedWithoutSavingEndsAsIfByTheSignal) {
   EXPECT_EQ(wait(), 128 + SIGTERM);
 }
 
+TEST_F(Launcher, ALauncherThatIsInterruptedEndsAsIfByTheSignalWhateverItsOwnCode) {
+  begin(launcher_script("trap 'exit 1' INT; echo ready; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(out_has("ready"));
+  ::kill(pid_, SIGINT);
+  EXPECT_EQ(wait(), 128 + SIGINT);
+  EXPECT_EQ(err(), "stopped by signal 2 (Interrupt)\n");
+}
+
 TEST_F(Launcher, ASecondTermReachesALauncherAsItIs) {
   begin(
       launcher_script("trap 'echo asked' USR1; trap 'note 9; exit 9' TERM; echo ready; while :; do sleep 0.01; done"));
