@@ -38,7 +38,7 @@ std::optional<int> noted_culprit() noexcept {
 
 void write_exit_note(int code) noexcept {
   const char* const descriptor = std::getenv(kExitNotesVariable);
-  if (code == 0 || descriptor == nullptr) return;
+  if (descriptor == nullptr) return;
   char line[96];
   int length = std::snprintf(line, sizeof line, "%.*s%d", static_cast<int>(kMark.size()), kMark.data(), code);
   if (const auto rank = noted_culprit())

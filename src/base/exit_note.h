@@ -21,7 +21,7 @@ inline constexpr char kExitNotesVariable[] = "TUTTI_EXIT_NOTES";
 void note_culprit(int rank) noexcept;
 std::optional<int> noted_culprit() noexcept;
 
-/// Says that this process is about to end with `code`, and because of whom; nothing where nobody asked, nor for 0.
+/// Says that this process is about to end with `code`, and because of whom; nothing where nobody asked.
 void write_exit_note(int code) noexcept;
 
 struct ExitNote {

@@ -37,6 +37,7 @@ namespace {
 
 // What a launcher leaves behind, among it the ssh of a node that cannot be reached, may take so long to end by itself.
 constexpr std::chrono::milliseconds kOrphanGrace{1000};
+constexpr int kNothingDone = 1;
 
 /// Without descriptors 0 to 2 our pipes would get these numbers and be mistaken for stdin, stdout and stderr.
 void ensure_standard_descriptors() {
@@ -233,14 +234,17 @@ class Launch {
     const auto note = find_exit_note(line);
     if (!note) return line;
     take(*note);
-    if (!first_failure_at_) first_failure_at_ = Clock::now();
-    auto& code = note->code == kExitPeerFailed ? noted_follower_ : noted_cause_;
-    if (!code) code = note->code;
+    if (note->code != 0) {
+      if (!first_failure_at_) first_failure_at_ = Clock::now();
+      auto& code = note->code == kExitPeerFailed ? noted_follower_ : noted_cause_;
+      if (!code) code = note->code;
+    }
     if (note->before.empty()) return std::nullopt;
     return note->before;
   }
 
   void take(const ExitNote& note) {
+    if (note.code == 0) has_noted_success_ = true;
     if (note.code == kExitPeerFailed && !culprit_) culprit_ = note.culprit;
   }
 
@@ -385,6 +389,13 @@ class Launch {
       }
       if (noted_follower_ && sent_term_) return *noted_follower_;
     }
+    if (!failure && options_.launched > 0 && !has_noted_success_) {
+      relay_.say(
+          fmt::format("{} ended without an error, but none of its {} ranks said that it was done: nothing was "
+                      "finished. Start it again",
+                      options_.command[0], options_.launched));
+      return kNothingDone;
+    }
     if (!failure) return 0;
     const std::string who =
         options_.is_launcher ? options_.command[0] : fmt::format("rank {} of {}", failure->rank, options_.ranks);
@@ -427,6 +438,7 @@ class Launch {
   bool is_ended_for_stop_ = false;
   Clock::time_point next_look_{};
   std::optional<Clock::time_point> first_failure_at_;
+  bool has_noted_success_ = false;
   bool asked_to_stop_ = false;  // a launcher, which passes that on
   bool sent_term_ = false;
   bool sent_kill_ = false;

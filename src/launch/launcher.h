@@ -17,7 +17,7 @@ struct LaunchOptions {
   int threads = 1;                   // per rank; exported as OMP_NUM_THREADS and the like, and as TUTTI_THREADS
   std::vector<std::string> command;  // what each rank executes; command[0] is the program, looked up in PATH
   bool is_launcher = false;          // the command starts the ranks itself and tells them their places
-  int launched = 0;                  // by such a command: how many ranks
+  int launched = 0;                  // by such a command: how many ranks, which note how they end
 
   int quiet_code = 0;  // an exit code with which a rank ends on purpose, having said so
 

@@ -536,6 +536,16 @@ TEST_F(Launcher, EndsALauncherThatDoesNotEndAfterItsRanksAndWhatItHasStarted) {
   EXPECT_TRUE(is_gone(std::stoi(out().substr(4)))) << out();
 }
 
+TEST_F(Launcher, TakesALauncherThatEndsWellForAFailureUnlessARankSaysThatItIsDone) {
+  LaunchOptions options = launcher_script("true");
+  options.launched = 2;
+  EXPECT_EQ(run(options), 1);
+  EXPECT_NE(err().find("none of its 2 ranks said that it was done"), std::string::npos) << err();
+  options = launcher_script("note 0; note 0");
+  options.launched = 2;
+  EXPECT_EQ(run(options), 0);
+}
+
 TEST_F(Launcher, GivesTheExitCodeOfTheRankThatFailedFirstByItself) {
   EXPECT_EQ(run(launcher_script("note 75; printf 'half a line'; printf 'and ' >&2; note 3; note 4; exit 1")), 3);
   EXPECT_EQ(out() + err(), "half a lineand \n");
