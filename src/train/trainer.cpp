@@ -14,6 +14,7 @@
 #include "probe/check_report.h"
 #include "status/status_board.h"
 #include "status/status_files.h"
+#include "train/failures.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
 #include "train/stop_signal.h"
@@ -83,6 +84,9 @@ int train(const TrainOptions& options, const LaunchEnv& env) {
     return code;
   } catch (const CommFailed& error) {
     status.close(kExitPeerFailed, error.what());
+    throw;
+  } catch (const TrainingFailed& error) {
+    status.close(error.exit_code(), error.what());
     throw;
   } catch (const std::exception& error) {
     status.close(1, error.what());
