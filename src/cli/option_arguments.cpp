@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <exception>
 #include <type_traits>
@@ -15,10 +16,12 @@ namespace {
 std::string problem_of_switch(const std::string& text) {
   try {
     CLI::detail::to_flag_value(text);
-    return "";
+    // It takes the number that a text begins with.
+    const bool is_number = text.find_first_not_of("0123456789", 1) == std::string::npos;
+    if (is_number || std::isdigit(static_cast<unsigned char>(text[0])) == 0) return "";
   } catch (const std::exception&) {
-    return fmt::format("'{}' is neither true nor false", printable(valid_utf8(text)));
   }
+  return fmt::format("'{}' is neither true nor false", printable(valid_utf8(text)));
 }
 
 /// Throws what CLI11 does where the number has no place in the option.
