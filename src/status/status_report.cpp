@@ -37,7 +37,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string describe_rank(const SeenRank& rank) {
   const RankStatus& status = rank.status;
-  const std::string who = fmt::format("{} (pid {})", name_of(status), status.pid);
+  std::string who = fmt::format("{} (pid {})", name_of(status), status.pid);
   const std::string ago = readable_time(std::max(0.0, wall_seconds() - status.updated));
   switch (rank.condition) {
     case RankCondition::running:
