@@ -382,7 +382,10 @@ class Launch {
     }
     if (options_.is_launcher && (failure || sent_term_)) {
       // What the ranks say of themselves; a rank that was killed could not, but mpirun knows of it.
-      if (noted_cause_) return *noted_cause_;
+      // Those that it told to end when one was killed ended on purpose, which is not why.
+      const bool was_killed = failure && WIFEXITED(failure->status) && WEXITSTATUS(failure->status) > 128;
+      const bool only_followed = was_killed && stop_signal_ == 0 && noted_cause_ == options_.quiet_code;
+      if (noted_cause_ && !only_followed) return *noted_cause_;
       if (stop_signal_ == SIGTERM || stop_signal_ == SIGINT || stop_signal_ == SIGHUP) {
         relay_.say(fmt::format("stopped by signal {} ({})", stop_signal_, ::strsignal(stop_signal_)));
         return 128 + stop_signal_;  // what mpirun makes of it is 1

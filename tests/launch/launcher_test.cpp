@@ -536,6 +536,15 @@ TEST_F(Launcher, EndsALauncherThatDoesNotEndAfterItsRanksAndWhatItHasStarted) {
   EXPECT_TRUE(is_gone(std::stoi(out().substr(4)))) << out();
 }
 
+TEST_F(Launcher, GivesTheSignalThatKilledARankAndNotTheCodeOfThoseThatALauncherThenTellsToEnd) {
+  LaunchOptions options = launcher_script("note 85; exit 137");
+  options.quiet_code = 85;
+  EXPECT_EQ(run(options), 137);
+  options = launcher_script("note 85; exit 1");
+  options.quiet_code = 85;
+  EXPECT_EQ(run(options), 85);
+}
+
 TEST_F(Launcher, TakesALauncherThatEndsWellForAFailureUnlessARankSaysThatItIsDone) {
   LaunchOptions options = launcher_script("true");
   options.launched = 2;
