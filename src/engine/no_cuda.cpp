@@ -17,8 +17,9 @@ std::unique_ptr<FlatOptimizer> make_cuda_adam(const OptimizerOptions&, const tor
 std::unique_ptr<FlatOptimizer> make_cuda_adamw(const OptimizerOptions&, const torch::Tensor&) { throw Error(kNoCuda); }
 std::unique_ptr<FlatOptimizer> make_cuda_lamb(const OptimizerOptions&, const torch::Tensor&) { throw Error(kNoCuda); }
 std::unique_ptr<StepGraph> record_graph(const std::function<void()>&) { throw Error(kNoCuda); }
-std::unique_ptr<StreamExecutor> make_stream_executor(const Plan&, Communicator&, DeviceLink&, Wire&,
-                                                     std::function<void(const UpdatePiece&)>) {
+std::unique_ptr<StreamExecutor> make_stream_executor(
+    const Plan&, Communicator&, DeviceLink&, Wire&,
+    std::function<void(const UpdatePiece&)>) {  // NOLINT: moved with CUDA
   throw Error(kNoCuda);
 }
 std::unique_ptr<DeviceLink> make_cuda_link(const FlatSpace&, Communicator&) { throw Error(kNoCuda); }
