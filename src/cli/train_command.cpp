@@ -52,7 +52,7 @@ using IsGiven = std::function<bool(const std::string& name)>;
 /// A run that goes on has the options that it had, unless they are given anew. Returns the folder that it saves in;
 /// empty where only rank 0 will know.
 fs::path continue_run(TrainOptions& options, const LaunchEnv& env, const IsGiven& is_given) {
-  const fs::path named = options.name.empty() ? fs::path() : fs::path(options.runs_folder) / options.name;
+  fs::path named = options.name.empty() ? fs::path() : fs::path(options.runs_folder) / options.name;
   if (options.resume.empty() && (!options.auto_resume || checkpoints_in(named).empty())) return named;
   const ResumeChoice choice = options.resume.empty() ? find_checkpoints(named.string(), {})
                                                      : find_checkpoints(options.resume, options.runs_folder);
