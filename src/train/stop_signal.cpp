@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -13,7 +14,8 @@
 namespace tutti {
 namespace {
 
-volatile std::sig_atomic_t noted_signal = 0;
+std::atomic<int> noted_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free);  // a handler writes it
 
 sigset_t stop_signals() {
   sigset_t set;
@@ -43,7 +45,8 @@ int stop_signal() {
   sigset_t pending;
   if (::sigpending(&pending) != 0) return 0;
   for (const int number : {SIGTERM, SIGUSR1}) {
-    if (sigismember(&pending, number) == 1) return number;
+    // Noted, because a thread that takes it makes it vanish from the pending ones before its handler has run.
+    if (sigismember(&pending, number) == 1) return noted_signal = number;
   }
   return 0;
 }

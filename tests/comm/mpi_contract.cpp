@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <mpi.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
 
 #include "comm/communicator_contract.h"
 #include "comm/mpi/mpi.h"
@@ -136,24 +133,19 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KilledRankContract);
 }  // namespace
 }  // namespace tutti::test
 
+// What MPI leaks in parts that it tries and unloads again bears no name to suppress it by, and the search for leaks
+// crashes in the memory of MPI's threads (clang 14). Leaks of the contract's code are found over shm.
+extern "C" int __lsan_is_turned_off() { return 1; }
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-#ifdef __SANITIZE_ADDRESS__
-  __lsan_disable();  // what MPI leaks in parts that it tries and unloads again bears no name to suppress it by
-#endif
   const tutti::MpiWorld world = tutti::start_mpi();
-#ifdef __SANITIZE_ADDRESS__
-  __lsan_enable();
-#endif
   if (world.rank != 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     delete listeners.Release(listeners.default_xml_generator());
   }
   const int result = RUN_ALL_TESTS();
-#ifdef __SANITIZE_ADDRESS__
-  __lsan_do_leak_check();  // before MPI unloads its parts, whose own leaks could then not be told from ours
-#endif
   MPI_Finalize();  // here, since some tests end with a failure, after which Tutti itself would not wait for the others
   return result;
 }
