@@ -47,6 +47,9 @@ class RunLog {
   /// Before the first step_done(): options that were not known when the run began.
   void add_config(const nlohmann::json& options) { info_.config.update(options); }
 
+  /// Losses of this rank's steps, for the records that follow.
+  void add_losses(double sum, int64_t count);
+
   /// After each step, on every rank: in some steps a collective. `samples`: this rank's in the step.
   void step_done(TunedEngine& engine, const StepTimes& times, int64_t samples);
   /// At the end. A collective. Throws Error when ranks have other weights.
@@ -68,6 +71,8 @@ class RunLog {
   bool is_begun_ = false, is_finished_ = false;
   int decisions_ = 0;
   int64_t steps_ = 0, samples_ = 0, steady_samples_ = 0, logged_samples_ = 0;
+  double loss_sum_ = 0, logged_loss_sum_ = 0;
+  int64_t losses_ = 0, logged_losses_ = 0;
   RankTimes times_;
   double steady_s_ = 0;
   std::vector<double> step_s_;

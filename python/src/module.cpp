@@ -132,6 +132,7 @@ void define_session(py::module& module) {
       .def("synchronize", &Session::synchronize)
       .def("set_passes", &Session::set_passes)
       .def("finish_step", &Session::finish_step, Release())
+      .def("add_losses", &Session::add_losses)
       .def("drain", &Session::drain, Release())
       .def("settle", &Session::settle, Release())
       .def("finish", &Session::finish, Release())

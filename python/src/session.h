@@ -39,6 +39,9 @@ class Session {
   /// The end of a step: by the optimizer, or without any pass on a rank that has nothing to bring.
   void finish_step(double learning_rate);
 
+  /// Losses of this rank's steps, for the records.
+  void add_losses(double sum, int64_t count) { log_.add_losses(sum, count); }
+
   /// Makes the communicator free for others. Throws Error where it cannot be.
   void drain();
   /// And gives all ranks rank 0's buffers. A collective.

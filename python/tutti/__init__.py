@@ -29,6 +29,7 @@ from ._job import (
     size,
     strategies,
 )
+from ._step import step
 from .parallel import DistributedDataParallel
 
 __all__ = [
@@ -47,5 +48,6 @@ __all__ = [
     "rank",
     "shutdown",
     "size",
+    "step",
     "strategies",
 ]

@@ -37,6 +37,7 @@ class Job:
         self._name = name
         self._runs = runs
         self._sessions: list = []
+        self._losses = None  # those of the first session
         self._pid = os.getpid()
         self._failed = ""  # why nothing more will be communicated
         self._exit_code: Optional[int] = None
@@ -88,6 +89,8 @@ class Job:
             session.drain()
 
     def _finish(self) -> None:
+        if self._losses is not None:
+            self._losses.flush()
         for session in self._sessions:
             session.finish()
         self._native.finish()

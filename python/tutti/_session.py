@@ -12,6 +12,7 @@ import torch
 
 from . import _tutti
 from ._job import UsageError, current
+from ._step import Losses
 
 # Parameters that an engine holds, by id, with the parameter itself so that the id stays its own.
 _held: Dict[int, torch.Tensor] = {}
@@ -95,6 +96,7 @@ class EngineUser:
         }
         self.session = _tutti.Session(job._native, trained, buffers, json.dumps(options))
         job._sessions.append(self.session)
+        job._losses = job._losses or Losses(self.session)
         _held.update({id(p): p for _, p in trained})
         if model is not None:
             model._register_state_dict_hook(_own_memory)

@@ -89,6 +89,11 @@ void RunLog::begin(const TunedEngine& engine) {
   records_.add(RunRecord{info_.config, nodes_, this_environment(TORCH_VERSION), info_.launcher, 0});
 }
 
+void RunLog::add_losses(double sum, int64_t count) {
+  loss_sum_ += sum;
+  losses_ += count;
+}
+
 void RunLog::step_done(TunedEngine& engine, const StepTimes& times, int64_t samples) {
   if (!records()) return;
   if (!is_begun_) {
@@ -118,9 +123,14 @@ void RunLog::step_done(TunedEngine& engine, const StepTimes& times, int64_t samp
   if (steps_ % kLogEvery == 0) {
     const double since = std::chrono::duration<double>(now - logged_).count();
     const auto all = static_cast<double>((samples_ - logged_samples_) * comm_.size());  // others' are taken to be alike
-    records_.add(ProgressRecord{steps_, 0, all / std::max(since, 1e-9), info_.config.value("lr", 0.0), std::nullopt});
+    ProgressRecord record{steps_, 0, all / std::max(since, 1e-9), info_.config.value("lr", 0.0), std::nullopt};
+    if (losses_ > logged_losses_)
+      record.loss = (loss_sum_ - logged_loss_sum_) / static_cast<double>(losses_ - logged_losses_);
+    records_.add(record);
     logged_ = now;
     logged_samples_ = samples_;
+    logged_loss_sum_ = loss_sum_;
+    logged_losses_ = losses_;
   }
 }
 
@@ -162,7 +172,8 @@ void RunLog::finish(TunedEngine& engine) {
   const std::vector<RankSummary> ranks =
       gather(comm_, RankSummary{times_, sha256_of(engine.engine().space()), peak_rss_bytes(),
                                 engine.engine().optimizer_state_bytes(), steady_s_});
-  const auto all_samples = gather_numbers(comm_, {samples_, steady_samples_});
+  const auto all_samples = gather_numbers(comm_, {samples_, steady_samples_, losses_});
+  const std::vector<double> loss_sums = gather(comm_, loss_sum_);
   const bool outer = info_.config.value("outer_optimizer", false);
   for (std::size_t rank = 1; rank < ranks.size(); ++rank)
     if (ranks[rank].weights_sha256 != ranks[0].weights_sha256)
@@ -175,14 +186,19 @@ void RunLog::finish(TunedEngine& engine) {
   epoch.epoch = 1;
   epoch.step = steps_;
   int64_t samples = 0, steady_samples = 0;
+  bool has_losses = true;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     samples += all_samples[rank][0];
     steady_samples += all_samples[rank][1];
-    epoch.ranks.push_back({ranks[rank], all_samples[rank][0], 0, {}});
+    // Records have sums over samples, of which a program's losses are means.
+    const int64_t losses = all_samples[rank][2];
+    has_losses = has_losses && losses > 0;
+    const double mean = loss_sums[rank] / static_cast<double>(std::max<int64_t>(losses, 1));
+    epoch.ranks.push_back({ranks[rank], all_samples[rank][0], mean * static_cast<double>(all_samples[rank][0]), {}});
   }
   epoch.step_s = step_s_;
   sum_up(epoch, {});
-  epoch.train_loss.reset();
+  if (!has_losses) epoch.train_loss.reset();
   records_.add(epoch);
   SummaryRecord summary = summary_of_ranks(ranks, samples, steady_samples);
   summary.model = info_.model;

@@ -1,5 +1,6 @@
 """Runs from Python are read by `tutti explain`, `plan` and `report` as those of `tutti train` are."""
 
+import json
 import os
 import subprocess
 import tempfile
@@ -21,8 +22,10 @@ def recorded():
     for step in range(25):
         x, y = harness.make_samples((step * job.size + job.rank) * 32, 32)
         optimizer.zero_grad()
-        harness.loss_of(model(x), y).backward()
-        optimizer.step()
+        with tutti.step() as marked:
+            marked.loss = harness.loss_of(model(x), y)
+            marked.loss.backward()
+            optimizer.step()
 
 
 class Records(unittest.TestCase):
@@ -36,6 +39,14 @@ class Records(unittest.TestCase):
                                       text=True, cwd=folder)
                 self.assertEqual(done.returncode, 0, done.stdout)
                 return done.stdout
+
+            with open(os.path.join(folder, "runs", "mine", "records.jsonl"), encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+            progress = next(r for r in records if r["record"] == "progress")
+            epoch = next(r for r in records if r["record"] == "epoch")
+            self.assertGreater(progress["loss"], 0)
+            self.assertGreater(epoch["train_loss"], 0)
+            self.assertLess(epoch["train_loss"], 10)
 
             explained = tutti("explain", "mine")
             for text in ("Sequential on 2 ranks, strategy mgwfbp", "optimizer  ", "data wait  "):
