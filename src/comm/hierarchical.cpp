@@ -56,17 +56,19 @@ class HierarchicalCommunicator : public Communicator {
   std::vector<int> node_ranks() const override { return groups_.node_ranks; }
 
   std::unique_ptr<Work> all_reduce_sum(Span inout) override {
-    return phases({[=] { return groups_.inside->all_reduce_sum(inout); },
-                   [=] { return groups_.leaders ? groups_.leaders->all_reduce_sum(inout) : nullptr; },
-                   [=] { return groups_.inside->broadcast(inout, 0); }});
+    return phases({[this, inout] { return groups_.inside->all_reduce_sum(inout); },
+                   [this, inout] { return groups_.leaders ? groups_.leaders->all_reduce_sum(inout) : nullptr; },
+                   [this, inout] { return groups_.inside->broadcast(inout, 0); }});
   }
 
   std::unique_ptr<Work> reduce_scatter_sum(Span inout, std::vector<std::size_t> counts) override {
     check_counts("reduce_scatter", inout, counts, size());
     const std::vector<std::size_t> of_nodes = sums_by_node(counts);
-    return phases({[=] { return groups_.inside->all_reduce_sum(inout); },
-                   [=] { return groups_.leaders ? groups_.leaders->reduce_scatter_sum(inout, of_nodes) : nullptr; },
-                   [=] { return groups_.inside->broadcast(share_of_node(inout, of_nodes), 0); }});
+    return phases({[this, inout] { return groups_.inside->all_reduce_sum(inout); },
+                   [this, inout, of_nodes] {
+                     return groups_.leaders ? groups_.leaders->reduce_scatter_sum(inout, of_nodes) : nullptr;
+                   },
+                   [this, inout, of_nodes] { return groups_.inside->broadcast(share_of_node(inout, of_nodes), 0); }});
   }
 
   std::unique_ptr<Work> all_gather(Span inout, std::vector<std::size_t> counts) override {
@@ -74,9 +76,10 @@ class HierarchicalCommunicator : public Communicator {
     const std::vector<std::size_t> of_nodes = sums_by_node(counts);
     const auto first = counts.begin() + first_rank_[node_];
     const std::vector<std::size_t> inside(first, first + groups_.node_ranks[node_]);
-    return phases({[=] { return groups_.inside->all_gather(share_of_node(inout, of_nodes), inside); },
-                   [=] { return groups_.leaders ? groups_.leaders->all_gather(inout, of_nodes) : nullptr; },
-                   [=] { return groups_.inside->broadcast(inout, 0); }});
+    return phases(
+        {[this, inout, of_nodes, inside] { return groups_.inside->all_gather(share_of_node(inout, of_nodes), inside); },
+         [this, inout, of_nodes] { return groups_.leaders ? groups_.leaders->all_gather(inout, of_nodes) : nullptr; },
+         [this, inout] { return groups_.inside->broadcast(inout, 0); }});
   }
 
   std::unique_ptr<Work> broadcast(Span inout, int root) override {
@@ -85,15 +88,17 @@ class HierarchicalCommunicator : public Communicator {
     while (node + 1 < first_rank_.size() && first_rank_[node + 1] <= root) ++node;
     const int place = root - first_rank_[node];
     return phases(
-        {[=] { return node == node_ ? groups_.inside->broadcast(inout, place) : nullptr; },
-         [=] { return groups_.leaders ? groups_.leaders->broadcast(inout, static_cast<int>(node)) : nullptr; },
-         [=] { return groups_.inside->broadcast(inout, 0); }});
+        {[this, node, inout, place] { return node == node_ ? groups_.inside->broadcast(inout, place) : nullptr; },
+         [this, node, inout] {
+           return groups_.leaders ? groups_.leaders->broadcast(inout, static_cast<int>(node)) : nullptr;
+         },
+         [this, inout] { return groups_.inside->broadcast(inout, 0); }});
   }
 
   std::unique_ptr<Work> barrier() override {
-    return phases({[=] { return groups_.inside->barrier(); },
-                   [=] { return groups_.leaders ? groups_.leaders->barrier() : nullptr; },
-                   [=] { return groups_.inside->barrier(); }});
+    return phases({[this] { return groups_.inside->barrier(); },
+                   [this] { return groups_.leaders ? groups_.leaders->barrier() : nullptr; },
+                   [this] { return groups_.inside->barrier(); }});
   }
 
   std::unique_ptr<Work> send(Span data, int to, int tag) override { return groups_.all->send(data, to, tag); }

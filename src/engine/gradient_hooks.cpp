@@ -10,14 +10,14 @@ GradientHooks::GradientHooks(const std::vector<FlatParameter>& parameters, std::
     : target_(std::make_shared<Target>(Target{std::move(callback)})) {
   using torch::autograd::variable_list;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto accumulator = torch::autograd::impl::grad_accumulator(parameters[i].tensor);
+    auto accumulator = torch::autograd::impl::grad_accumulator(parameters[i].tensor);
     const std::weak_ptr<Target> target = target_;
     accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
         [target, i](const variable_list& outputs, const variable_list&) {
           if (const auto alive = target.lock()) alive->callback(i);
           return outputs;
         }));
-    accumulators_.push_back(accumulator);
+    accumulators_.push_back(std::make_shared<decltype(accumulator)>(accumulator));  // whichever pointer libtorch uses
   }
 }
 

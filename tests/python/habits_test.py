@@ -1,6 +1,9 @@
 """What PyTorch users are used to works, and gives what one process gives."""
 
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -251,6 +254,14 @@ def all_cases():
         case()
 
 
+def over_mpi():
+    import tutti
+
+    job = tutti.init(transport="mpi", runs=None)
+    assert (job.size, job.transport) == (2, "mpi"), job
+    wrapped()
+
+
 class Habits(unittest.TestCase):
     def expect_success(self, case, ranks):
         code, output = harness.run_case(ranks, case)
@@ -262,6 +273,12 @@ class Habits(unittest.TestCase):
     def test_a_wrapped_model_works_alone(self):
         self.expect_success("wrapped", ranks=1)
 
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_ranks_of_mpirun_find_their_place(self):
+        done = subprocess.run(["mpirun", "-n", "2", sys.executable, os.path.abspath(__file__), "case", "over_mpi"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
 
 if __name__ == "__main__":
-    harness.main({"all_cases": all_cases, "wrapped": wrapped})
+    harness.main({"all_cases": all_cases, "wrapped": wrapped, "over_mpi": over_mpi})
