@@ -2,9 +2,11 @@
 """torchvision's ResNet-18 under the Python module, beside PyTorch's DistributedDataParallel, interleaved in one job.
 
     ./tutti run -n 2 -- python3 bench/python_ddp.py --rounds 5 --steps 10
+    mpirun -n 2 python3 bench/python_ddp.py --horovod            # and Horovod, where python3 has it
 
 In each round every contender runs the same steps, one after the other: Tutti's strategies, DDP over gloo, and ranks that
-do not synchronize at all. Prints the median seconds of a step of the slowest rank, and the spread over rounds.
+do not synchronize at all. Prints the median time of a step of the slowest rank, and the median and the spread of the
+rounds' ratios to DDP.
 """
 
 import argparse
@@ -25,6 +27,7 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--pixels", type=int, default=64)
     parser.add_argument("--strategies", default="buckets,mgwfbp,zero1")
+    parser.add_argument("--horovod", action="store_true")
     options = parser.parse_args()
 
     job = tutti.init(runs=None)
@@ -41,6 +44,10 @@ def main():
         model = torchvision.models.resnet18(num_classes=10)
         if name == "DDP":
             model = torch.nn.parallel.DistributedDataParallel(model)
+        elif name == "Horovod":
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+            horovod.broadcast_parameters(model.state_dict(), root_rank=0)
+            return model, horovod.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
         elif name == "zero1":  # which needs an optimizer of the engine's
             return model, tutti.optim.SGD(model, lr=0.01, momentum=0.9, strategy=name)
         elif name != "alone":
@@ -54,6 +61,11 @@ def main():
             optimizer.step()
 
     names = ["alone", "DDP", *options.strategies.split(",")]
+    if options.horovod:
+        import horovod.torch as horovod
+
+        horovod.init()
+        names.append("Horovod")
     contenders = {name: make(name) for name in names}
     for model, optimizer in contenders.values():
         run(model, optimizer, 6)  # past the profile
@@ -68,11 +80,11 @@ def main():
     if job.rank == 0:
         print(f"ResNet-18, batch {options.batch}, {options.pixels} pixels, {job.size} ranks over {job.transport}, "
               f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads each")
-        ddp = statistics.median(seconds["DDP"])
         for name in names:
-            middle = statistics.median(seconds[name])
-            print(f"{name:>14}: {middle * 1e3:9.2f} ms a step ({min(seconds[name]) * 1e3:.2f} to "
-                  f"{max(seconds[name]) * 1e3:.2f}), {ddp / middle:.3f} times as fast as DDP")
+            ratios = [ddp / its for ddp, its in zip(seconds["DDP"], seconds[name])]
+            print(f"{name:>14}: {statistics.median(seconds[name]) * 1e3:9.2f} ms a step, "
+                  f"{statistics.median(ratios):.3f} times as fast as DDP ({min(ratios):.3f} to {max(ratios):.3f}, "
+                  f"{len(ratios)} rounds)")
     torch.distributed.destroy_process_group()
 
 
