@@ -148,6 +148,11 @@ class TuttiOptimizer(torch.optim.Optimizer):
         self.param_groups[0].update({key: value for key, value in group.items() if key != "params"})
 
 
+def _defaults(like: Callable[..., torch.optim.Optimizer], **options: Any) -> Dict[str, Any]:
+    """What this PyTorch's optimizer keeps of its options in a state: versions differ."""
+    return like([torch.zeros(1)], **options).defaults
+
+
 class SGD(TuttiOptimizer):
     """Gradient descent with momentum; the formula of ``torch.optim.SGD``."""
 
@@ -159,8 +164,7 @@ class SGD(TuttiOptimizer):
                  trace_steps: int = 20, strategy_options: Optional[dict] = None) -> None:
         super().__init__(
             model, {"name": "sgd", "momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov},
-            {"lr": lr, "momentum": momentum, "dampening": 0, "weight_decay": weight_decay, "nesterov": nesterov,
-             "maximize": False, "foreach": None, "differentiable": False},
+            _defaults(torch.optim.SGD, lr=lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov),
             strategy=strategy, clip_norm=clip_norm, wire=wire, trace_steps=trace_steps,
             strategy_options=strategy_options)
 
@@ -168,6 +172,7 @@ class SGD(TuttiOptimizer):
 class _Adam(TuttiOptimizer):
     _state_names = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq"}
     _name = ""
+    _like = torch.optim.AdamW
     _weight_decay = 0.0
 
     def __init__(self, model: torch.nn.Module, lr: float = 1e-3, betas: Tuple[float, float] = (0.9, 0.999),
@@ -177,8 +182,7 @@ class _Adam(TuttiOptimizer):
         decay = self._weight_decay if weight_decay is None else weight_decay
         super().__init__(
             model, {"name": self._name, "beta1": betas[0], "beta2": betas[1], "epsilon": eps, "weight_decay": decay},
-            {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": decay, "amsgrad": False, "maximize": False,
-             "foreach": None, "capturable": False, "differentiable": False, "fused": None},
+            _defaults(self._like, lr=lr, betas=tuple(betas), eps=eps, weight_decay=decay),
             strategy=strategy, clip_norm=clip_norm, wire=wire, trace_steps=trace_steps,
             strategy_options=strategy_options)
 
@@ -187,6 +191,7 @@ class Adam(_Adam):
     """The formula of ``torch.optim.Adam``."""
 
     _name = "adam"
+    _like = torch.optim.Adam
 
 
 class AdamW(_Adam):
