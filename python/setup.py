@@ -20,6 +20,7 @@ class BuildByTutti(build_ext):
         ask = "import os, tutti._tutti; print(tutti._tutti.__file__)"
         done = subprocess.run(
             [str(ROOT / "tutti"), "python", "-c", ask],
+            cwd="/",  # here, `import tutti` would find the sources
             env={**os.environ, "TUTTI_PYTHON": sys.executable, "PYTHONPATH": ""},
             stdout=subprocess.PIPE,
             text=True,
