@@ -27,9 +27,11 @@ class BuildByTutti(build_ext):
         )
         if done.returncode != 0:
             raise SystemExit("tutti: the C++ half could not be built; see above (pip install -v shows all)")
+        built = pathlib.Path(done.stdout.strip().splitlines()[-1])
         target = pathlib.Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(done.stdout.strip().splitlines()[-1], target)
+        shutil.copyfile(built, target)
+        shutil.copyfile(built.parent / "_built_for.py", target.parent / "_built_for.py")
 
 
 setup(

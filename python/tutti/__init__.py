@@ -12,6 +12,17 @@ Start it with ``tutti run -n 2 -- python3 train.py``, mpirun, srun or torchrun. 
 ``tutti explain``, ``tutti plan`` and ``tutti report`` read it.
 """
 
+import torch as _torch
+
+from ._built_for import TORCH as _built_for
+
+# The C++ half of another PyTorch would crash, not fail.
+if _torch.__version__ != _built_for:
+    raise ImportError(
+        f"this Tutti ({__path__[0]}) was built for PyTorch {_built_for}, and this is {_torch.__version__}: build it for "
+        "this python3 with `./tutti python` (TUTTI_PYTHON=PROGRAM for another one), or with `pip install ./python`"
+    )
+
 from . import optim
 from ._job import (
     Error,

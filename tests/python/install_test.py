@@ -20,6 +20,7 @@ class Install(unittest.TestCase):
                                   cwd=SOURCES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertEqual(len(glob.glob(os.path.join(folder, "tutti", "_tutti*.so"))), 1, done.stdout)
+            self.assertTrue(os.path.exists(os.path.join(folder, "tutti", "_built_for.py")))
 
 
 if __name__ == "__main__":
