@@ -203,6 +203,7 @@ class Engine {
   void open_step();
   void on_gradient(std::size_t parameter);
   bool copies_at_the_end() const;
+  bool leaves_gradients() const;
   void copy_gradients();
   bool crosses_steps() const { return executor_ != nullptr && plan_.barrier == Barrier::next_forward; }
   void carry_by_host();

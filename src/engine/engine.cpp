@@ -302,7 +302,7 @@ void Engine::copy_gradients() {
 
 StepTimes Engine::finish_step(double learning_rate) {
   open_step();  // a rank without samples has not yet
-  if (copies_at_the_end()) copy_gradients();
+  if (copies_at_the_end() && !leaves_gradients()) copy_gradients();
   complete_outer_gradients();
   for (std::size_t i = 0; i < written_.size(); ++i) {
     if (written_[i]) continue;

@@ -63,7 +63,7 @@ void Engine::take_outer_gradient(std::size_t parameter, torch::Tensor& gradient)
         "backward brought the gradient of parameter '{}' twice in one pass.\n"
         "Checkpoint activations with use_reentrant=False.",
         space_->parameters()[parameter].name);
-  if (copies_at_the_end()) return;  // and scaled there
+  if (leaves_gradients() || copies_at_the_end()) return;  // scaled there, if at all
   const torch::NoGradGuard no_grad;
   torch::Tensor place = space_->gradient(parameter);
   const double scale = is_last_micro_batch_ ? outer_.weight : 1;
@@ -78,6 +78,9 @@ void Engine::take_outer_gradient(std::size_t parameter, torch::Tensor& gradient)
   }
   outer_.scaled[parameter] = is_last_micro_batch_ ? 1 : 0;
 }
+
+/// Whether gradients stay where the caller's backward puts them: where nobody else wants them.
+bool Engine::leaves_gradients() const { return !executor_ && !options_.updates_parameters && outer_.weight == 1; }
 
 void Engine::end_outer_backward() {
   outer_.is_open = false;
