@@ -56,7 +56,7 @@ class CutForGood(LinkFault):
             return  # nobody had anything left to say to the others
         lines = [line for line in trial.output.splitlines() if "tutti: " in line]
         # From the node of mpirun, all others are gone.
-        trial.named = any(re.search(r"rank \d+ of" if self.node == 0 or self.case.ranks == 2 else
+        trial.named = any(re.search(r"ranks? [\d, ]+ of" if self.node == 0 or self.case.ranks == 2 else
                                     rf"rank {self.node}\b(?!/)", line) for line in lines)
 
     def between(self, trial):
