@@ -149,9 +149,10 @@ class Stop(SignalFault):
             return  # it has been continued, and ends as the ranks ended
         if trial.code == 0:
             return  # it had nothing left to do for others
-        lines = [line for line in trial.output.splitlines() if "tutti: " in line]
+        # What ranks say, and what the launcher says of them.
+        lines = [line for line in trial.output.splitlines() if re.match(r"rank \d+ of \d+ |.*tutti: ", line)]
         trial.named = self.is_named_in(lines)
-        blamed = re.match(r"tutti: rank (\d+) of \d+", lines[-1]) if lines else None
+        blamed = re.match(r"(?:tutti: )?rank (\d+) of \d+", lines[-1]) if lines else None
         if self.role == "rank" and blamed and int(blamed[1]) != self.rank:
             trial.problems.append(f"the last line blames another: {lines[-1]}")
 
