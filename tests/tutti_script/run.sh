@@ -56,8 +56,10 @@ add_test(NAME good COMMAND ${CMAKE_COMMAND} -E true)
 END
   cat >"$tree/main.cpp" <<'END'
 #include <cstdio>
+#include <cstdlib>
 int main(int count, char** words) {
   for (int i = 1; i < count; ++i) std::printf("[%s]", words[i]);
+  if (const char* path = std::getenv("PYTHONPATH")) std::printf("{%s}", path);
 }
 END
   printf '%s' "$tree"
@@ -360,6 +362,27 @@ test_counting_fails_when_ctest_fails_or_everything_was_skipped() {
   count 0
   expect_status 1
   expect_last_line "tests: 0 passed, 0 failed, 1 skipped"
+}
+
+test_ranks_find_the_python_module_that_was_built_for_their_pytorch() {
+  local tree folder
+  tree=$(small_tree)
+  # Stand for python3 that says where its PyTorch is, or nothing because Tutti is installed there.
+  for folder in debian pip installed; do mkdir -p "$tree/$folder"; done
+  printf '#!/bin/sh\necho /usr/lib/python3/dist-packages/torch/__init__.py\n' >"$tree/debian/python3"
+  printf '#!/bin/sh\necho /home/me/torch/__init__.py\n' >"$tree/pip/python3"
+  printf '#!/bin/sh\n' >"$tree/installed/python3"
+  chmod +x "$tree"/*/python3
+  capture env TORCH_DIR="$tree/torch" "$tree/tutti" --version
+  folder=$(dirname "$(find "$tree/build" -name tutti -type f)")
+  mkdir -p "$folder/python/tutti" "$tree/build/python/python/tutti"
+  run_with() { capture env -u PYTHONPATH TORCH_DIR="$tree/torch" "$tree/tutti" run -- "$tree/$1/python3"; }
+  run_with debian
+  expect_text "{$folder/python}"
+  run_with pip
+  expect_text "{$tree/build/python/python}"
+  run_with installed
+  expect_no_text "{"
 }
 
 # --- runs them and reports as GoogleTest does -----------------------------------------------------------------------
