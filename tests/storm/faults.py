@@ -125,7 +125,9 @@ class Kill(SignalFault):
         if self.case.restarts and trial.code == 0:
             trial.named = f"restart 1 of {self.case.restarts}" in trial.output
             return
-        trial.expect_code(128 + signal.SIGKILL, *([0, 1] if trial.transport != "shm" else []))
+        # srun tells the others to end, and takes the largest code of all.
+        others = {"shm": [], "slurm": [0, 1, 128 + signal.SIGTERM]}.get(trial.transport, [0, 1])
+        trial.expect_code(128 + signal.SIGKILL, *others)
         lines = [line for line in trial.output.splitlines() if re.search(r"signal 9|[Kk]illed|died", line)]
         trial.named = self.is_named_in(lines)
 

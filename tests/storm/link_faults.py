@@ -57,7 +57,7 @@ class CutForGood(LinkFault):
         lines = [line for line in trial.output.splitlines() if "tutti: " in line]
         # From the node of mpirun, all others are gone.
         trial.named = any(re.search(r"ranks? [\d, ]+ of" if self.node == 0 or self.case.ranks == 2 else
-                                    rf"rank {self.node}\b(?!/)", line) for line in lines)
+                                    rf"ranks? (\d+, )*{self.node}\b(?!/)", line) for line in lines)
 
     def between(self, trial):
         trial.place.cluster(trial, "heal", "--all")
