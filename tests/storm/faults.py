@@ -152,7 +152,7 @@ class Stop(SignalFault):
         if trial.code == 0:
             return  # it had nothing left to do for others
         # What ranks say, and what the launcher says of them.
-        lines = [line for line in trial.output.splitlines() if re.match(r"rank \d+ of \d+ |.*tutti: ", line)]
+        lines = [line for line in trial.output.splitlines() if re.match(r"(rank \d+ of \d+|mpirun) |.*tutti: ", line)]
         trial.named = self.is_named_in(lines)
         blamed = re.match(r"(?:tutti: )?rank (\d+) of \d+", lines[-1]) if lines else None
         if self.role == "rank" and blamed and int(blamed[1]) != self.rank:
@@ -186,7 +186,10 @@ class Term(SignalFault):
 
     def judge(self, trial):
         # Before a rank listens, or where mpirun passes it on in its own way, the signal ends the run.
-        trial.expect_code(SAVED, 128 + self.signal, -self.signal, 0, *([1] if self.role == "mpirun" else []))
+        # srun that is told to end kills its tasks.
+        others = [1] if self.role == "mpirun" else \
+            [128 + signal.SIGKILL] if (self.role, trial.transport) == ("launcher", "slurm") else []
+        trial.expect_code(SAVED, 128 + self.signal, -self.signal, 0, *others)
         # A signal to mpirun alone is not one to `tutti train`, which sees it fail.
         if self.role != "mpirun" and re.search(r"restart \d of", trial.output):
             trial.problems.append("it was restarted though a person stopped it")
