@@ -1,7 +1,8 @@
-"""What `pip install ./python` runs: setup.py has the C++ half built, and takes it into the package."""
+"""What `pip install ./python` runs: setup.py has the C++ half built, and takes it into the package; and who may use it."""
 
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,17 @@ class Install(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertEqual(len(glob.glob(os.path.join(folder, "tutti", "_tutti*.so"))), 1, done.stdout)
             self.assertTrue(os.path.exists(os.path.join(folder, "tutti", "_built_for.py")))
+
+    def test_a_module_of_another_pytorch_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = os.path.join(folder, "tutti")
+            shutil.copytree(os.path.join(SOURCES, "tutti"), package)
+            with open(os.path.join(package, "_built_for.py"), "w", encoding="utf-8") as file:
+                file.write('TORCH = "0.4"\n')
+            done = subprocess.run([sys.executable, "-c", "import tutti"], env={**os.environ, "PYTHONPATH": folder},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("was built for PyTorch 0.4, and this is", done.stdout)
 
 
 if __name__ == "__main__":
