@@ -367,11 +367,12 @@ test_counting_fails_when_ctest_fails_or_everything_was_skipped() {
 test_ranks_find_the_python_module_that_was_built_for_their_pytorch() {
   local tree folder
   tree=$(small_tree)
-  # Stand for python3 that says where its PyTorch is, or nothing because Tutti is installed there.
-  for folder in debian pip installed; do mkdir -p "$tree/$folder"; done
+  # Stand for python3 that says where its PyTorch is, that Tutti is installed there, or that it has no PyTorch.
+  for folder in debian pip installed none; do mkdir -p "$tree/$folder"; done
   printf '#!/bin/sh\necho /usr/lib/python3/dist-packages/torch/__init__.py\n' >"$tree/debian/python3"
   printf '#!/bin/sh\necho /home/me/torch/__init__.py\n' >"$tree/pip/python3"
-  printf '#!/bin/sh\n' >"$tree/installed/python3"
+  printf '#!/bin/sh\necho installed\n' >"$tree/installed/python3"
+  printf '#!/bin/sh\nexit 1\n' >"$tree/none/python3"
   chmod +x "$tree"/*/python3
   capture env TORCH_DIR="$tree/torch" "$tree/tutti" --version
   folder=$(dirname "$(find "$tree/build" -name tutti -type f)")
@@ -381,6 +382,8 @@ test_ranks_find_the_python_module_that_was_built_for_their_pytorch() {
   expect_text "{$folder/python}"
   run_with pip
   expect_text "{$tree/build/python/python}"
+  run_with none
+  expect_text "{$folder/python}"
   run_with installed
   expect_no_text "{"
 }
