@@ -13,6 +13,8 @@
 
 namespace tutti {
 
+class FolderLock;
+
 /// What a program says of its run.
 struct RunInfo {
   std::string name = "";             // of the run, and of its folder; "": made of the time and `model`
@@ -58,6 +60,7 @@ class RunLog {
  private:
   bool records() const { return !info_.runs_folder.empty(); }
   void begin(const TunedEngine& engine);
+  void open_folder();
   void record_plan(const TunedEngine& engine);
   void record_trace(TunedEngine& engine);
 
@@ -66,6 +69,7 @@ class RunLog {
   std::unique_ptr<Trace> trace_;
   bool is_trace_written_ = false;
   std::string folder_;
+  std::unique_ptr<FolderLock> lock_;  // of it, on rank 0
   RecordWriter records_;
   std::vector<NodeRanks> nodes_;
   bool is_begun_ = false, is_finished_ = false;

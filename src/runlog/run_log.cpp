@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/folder_lock.h"
 #include "base/sha256.h"
 #include "base/trace.h"
 #include "comm/exchange.h"
@@ -78,15 +79,23 @@ void RunLog::begin(const TunedEngine& engine) {
   const torch::Device device = engine.engine().space().gradients().device();
   info_.config.update({{"model", info_.model}, {"transport", comm_.name()}});
   info_.config = config_record(info_.config, comm_.size(), device.str());
+  if (comm_.rank() == 0) open_folder();
+  const std::string holder = gather_texts(comm_, lock_ ? lock_->holder() : "")[0];
+  if (!holder.empty())
+    throw Error("the run '{}' is in use by {}: wait until that has ended, or give another name", info_.name, holder);
   if (comm_.rank() != 0) return;
+  records_.add_sink(json_lines((fs::path(folder_) / kRecordsFile).string()));
+  records_.add(RunRecord{info_.config, nodes_, this_environment(TORCH_VERSION), info_.launcher, 0});
+}
+
+void RunLog::open_folder() {
   const std::string name = info_.name.empty() ? name_of_now(info_.model) : info_.name;
   fs::path folder = fs::path(info_.runs_folder) / name;
   for (int again = 2; info_.name.empty() && fs::exists(folder); ++again)
     folder = fs::path(info_.runs_folder) / fmt::format("{}-{}", name, again);
   make_folders(folder);
   folder_ = folder.string();
-  records_.add_sink(json_lines((folder / kRecordsFile).string()));
-  records_.add(RunRecord{info_.config, nodes_, this_environment(TORCH_VERSION), info_.launcher, 0});
+  lock_ = std::make_unique<FolderLock>(folder);
 }
 
 void RunLog::add_losses(double sum, int64_t count) {

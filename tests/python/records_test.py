@@ -1,5 +1,6 @@
 """Runs from Python are read by `tutti explain`, `plan` and `report` as those of `tutti train` are."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -60,6 +61,16 @@ class Records(unittest.TestCase):
             report = tutti("report", os.path.join("runs", "mine"))
             for text in ("Sequential", "mgwfbp", "32"):
                 self.assertIn(text, report)
+
+    def test_two_runs_of_a_name_at_a_time_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "runs", "mine"))
+            with open(os.path.join(folder, "runs", "mine", "lock"), "w", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                code, output = harness.run_case(2, "recorded", cwd=folder)
+            self.assertNotEqual(code, 0)
+            self.assertIn("the run 'mine' is in use by", output)
+            self.assertFalse(os.path.exists(os.path.join(folder, "runs", "mine", "records.jsonl")))
 
 
 if __name__ == "__main__":
