@@ -10,8 +10,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
 #include "base/fd.h"
@@ -59,6 +61,37 @@ std::string path_variable() {
   return path == nullptr ? "" : path;
 }
 
+/// As exec does it.
+void close_what_exec_closes() {
+  std::vector<int> found;
+  {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+      found.push_back(std::atoi(entry.path().filename().c_str()));
+  }
+  for (const int fd : found)
+    if (const int flags = ::fcntl(fd, F_GETFD); flags >= 0 && (flags & FD_CLOEXEC) != 0) ::close(fd);
+}
+
+/// The rest of a child that goes on as a copy of its parent.
+[[noreturn]] void run_copy(const ChildStart& start) {
+  int code = kCannotExecute;
+  try {
+    close_what_exec_closes();
+    if (start.environment) {
+      ::clearenv();
+      for (const std::string& variable : *start.environment) {
+        const std::size_t equals = variable.find('=');
+        if (equals != std::string::npos && equals > 0)
+          ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+      }
+    }
+    code = start.run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  std::exit(code);  // as main() ends
+}
+
 /// In the child, up to exec: only calls that are safe there when the parent has threads.
 [[noreturn]] void become_child(const ChildStart& start, char* const* words, char* const* environment, pid_t parent) {
   if (start.leads_group) ::setpgid(0, 0);
@@ -78,6 +111,7 @@ std::string path_variable() {
   sigset_t none;
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  if (start.run) run_copy(start);
   ::execvpe(words[0], words, environment);
   const int reason = errno;
   if (start.failure_fd >= 0) {
@@ -113,6 +147,7 @@ pid_t start_child(const ChildStart& start) {
   const std::vector<char*> words = exec_arguments(start.words);
   const std::vector<char*> environment = start.environment ? exec_arguments(*start.environment) : std::vector<char*>();
   const pid_t parent = ::getpid();
+  if (start.run) std::fflush(nullptr);  // or the child would write what is still to be written, too
   // No signal between fork and exec: our handlers in the child would write to our pipes.
   sigset_t all;
   sigset_t before;

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ struct ChildStart {
   bool leads_group = false;                             // a process group of its own
   int death_signal = SIGKILL;                           // what it gets when the thread that started it ends
   int failure_fd = -1;  // gets errno if the program cannot be executed; -1: a text goes to its stderr
+  /// What the child does instead of executing `words`, as a copy of this process: what has been loaded stays loaded.
+  /// What it returns is the exit code. Descriptors that exec would close are closed. Only while this process has no
+  /// other thread that holds a lock.
+  std::function<int()> run = {};
 };
 
 /// Starts a child. Its signals are as by default, but for a SIGHUP that nohup has ignored. Throws Error when there can

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include "base/exit_note.h"
 #include "base/malloc_tuning.h"
 #include "base/names.h"
+#include "base/process.h"
 #include "base/utf8.h"
 #include "cli/bench_command.h"
 #include "cli/calibrate_command.h"
@@ -80,6 +82,8 @@ void suggest_names(const CLI::App& program, int argc, char** argv) {
   }
 }
 
+int run_copied_rank(const std::vector<std::string>& words);
+
 int run(int argc, char** argv) {
   CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.",
                    "./tutti");
@@ -91,9 +95,10 @@ int run(int argc, char** argv) {
   program.footer(
       "Start with ./tutti train, then ./tutti train --help. The script ./tutti also knows test, lint and clean.");
   // Before options are described: it may bring names that they can have.
-  for (const std::string& file : plugins_of(std::vector<std::string>(argv + 1, argv + argc))) load_plugin(file);
+  const std::vector<std::string> plugins = plugins_of(std::vector<std::string>(argv + 1, argv + argc));
+  for (const std::string& file : plugins) load_plugin(file);
   std::map<std::string, std::function<int()>> commands;
-  commands["train"] = add_train_command(program);
+  commands["train"] = add_train_command(program, TUTTI_COPIES_RANKS && plugins.empty() ? run_copied_rank : RunHere());
   commands["run"] = add_run_command(program);
   commands["bench"] = add_bench_command(program);
   commands["models"] = add_models_command(program);
@@ -152,14 +157,24 @@ int run_and_explain(int argc, char** argv) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  tune_malloc();
+int run_program(int argc, char** argv) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have better reports of their own
   report_crashes();
 #endif
   const int code = run_and_explain(argc, argv);
   write_exit_note(code);
   return code;
+}
+
+int run_copied_rank(const std::vector<std::string>& words) {
+  // Tools show the launcher's environment for it, too: let them tell ranks apart by this.
+  if (const char* const rank = std::getenv("TUTTI_RANK")) ::prctl(PR_SET_NAME, fmt::format("tutti:{}", rank).c_str());
+  return run_program(static_cast<int>(words.size()), exec_arguments(words).data());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tune_malloc();
+  return run_program(argc, argv);
 }

@@ -66,7 +66,7 @@ fs::path continue_run(TrainOptions& options, const LaunchEnv& env, const IsGiven
   return named.empty() ? run_of(choice.folders[0]) : named;
 }
 
-int run(TrainOptions& options, const IsGiven& is_given) {
+int run(TrainOptions& options, const IsGiven& is_given, const RunHere& run_here) {
   if (options.recipe == "list") {
     fmt::print("{}", list_recipes());
     return 0;
@@ -123,6 +123,7 @@ int run(TrainOptions& options, const IsGiven& is_given) {
     launch.command.insert(launch.command.end(), {"-x", kStatusVariable});
   } else {
     launch.ranks = ranks + servers;
+    launch.run_here = run_here;
     own[0] = "/proc/self/exe";
   }
   launch.command.insert(launch.command.end(), own.begin(), own.end());
@@ -139,17 +140,17 @@ int run(TrainOptions& options, const IsGiven& is_given) {
 
 }  // namespace
 
-std::function<int()> add_train_command(CLI::App& program) {
+std::function<int()> add_train_command(CLI::App& program, RunHere run_here) {
   auto options = std::make_shared<TrainOptions>();
   auto as_markdown = std::make_shared<bool>(false);
   CLI::App* command = program.add_subcommand("train", "train a model on one or many ranks");
   describe(*command, *options, *as_markdown);
-  return [options, as_markdown, command] {
+  return [options, as_markdown, command, run_here = std::move(run_here)] {
     const auto is_given = [command](const std::string& name) {
       const CLI::Option* const option = name.empty() ? nullptr : command->get_option_no_throw("--" + name);
       return option != nullptr && option->count() > 0;
     };
-    if (!*as_markdown) return run(*options, is_given);
+    if (!*as_markdown) return run(*options, is_given, run_here);
     fmt::print("{}", options_page(known_names()));
     return 0;
   };

@@ -3,9 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "launch/launcher.h"
+
 namespace tutti {
 
 /// Adds `tutti train` to the program; the returned function runs it after parsing and returns the exit code.
-std::function<int()> add_train_command(CLI::App& program);
+/// `run_here` is what ranks of this machine do in copies of this process; null: they execute the program anew.
+std::function<int()> add_train_command(CLI::App& program, RunHere run_here);
 
 }  // namespace tutti

@@ -154,6 +154,7 @@ class Launch {
     child.leads_group = options_.is_launcher;
     if (!options_.is_launcher) child.kept_fd = exit_notes_.write_end.get();
     child.failure_fd = exec_failures_.write_end.get();
+    if (options_.run_here && !options_.is_launcher) child.run = [this] { return options_.run_here(options_.command); };
     ranks_[static_cast<std::size_t>(rank)] = {start_child(child), true};
     if (options_.is_launcher) {
       relay_.to_stderr(std::move(err.read_end), "", [this](std::string_view line) { return note_in(line); });

@@ -12,12 +12,16 @@ namespace tutti {
 /// For options that cannot work: trying again would not help.
 inline constexpr int kExitUsage = 2;
 
+/// A program in a copy of this process: from its words to its exit code.
+using RunHere = std::function<int(const std::vector<std::string>& words)>;
+
 struct LaunchOptions {
   int ranks = 1;
   int threads = 1;                   // per rank; exported as OMP_NUM_THREADS and the like, and as TUTTI_THREADS
   std::vector<std::string> command;  // what each rank executes; command[0] is the program, looked up in PATH
-  bool is_launcher = false;          // the command starts the ranks itself and tells them their places
-  int launched = 0;                  // by such a command: how many ranks, which note how they end
+  RunHere run_here = {};     // what it does instead, with the words of `command`: what is slow to load is there already
+  bool is_launcher = false;  // the command starts the ranks itself and tells them their places
+  int launched = 0;          // by such a command: how many ranks, which note how they end
 
   int quiet_code = 0;  // an exit code with which a rank ends on purpose, having said so
 

@@ -1,6 +1,7 @@
 // Children and signals.
 #include "base/process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -8,6 +9,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/fd.h"
 #include "base/proc_files.h"
@@ -95,6 +98,25 @@ TEST(Child, HasSignalsAsByDefaultButForAHangupThatIsIgnored) {
   ::sigaction(SIGHUP, &ignore, &before);
   EXPECT_EQ(run(shell("kill -HUP $$; echo here")).text, "here\n");
   ::sigaction(SIGHUP, &before, nullptr);
+}
+
+TEST(Child, GoesOnAsACopyWithItsOwnEnvironmentAndNothingThatExecWouldClose) {
+  const Pipe pipe = make_pipe();  // closes on exec
+  const int open_fd = ::dup(STDIN_FILENO);
+  const int in_parent = 5;
+  ChildStart start;
+  start.environment = std::vector<std::string>{"A=b"};
+  start.run = [&] {
+    const bool is_closed = ::fcntl(pipe.read_end.get(), F_GETFD) < 0;
+    const bool is_open = ::fcntl(open_fd, F_GETFD) >= 0;
+    std::printf("%s %d %d %d", std::getenv("A"), std::getenv("PATH") == nullptr, is_closed, is_open);  // exit writes it
+    return in_parent;
+  };
+  std::printf("of the parent");  // and is not said again
+  const Said said = run(start);
+  ::close(open_fd);
+  EXPECT_EQ(said.text, "b 1 1 1");
+  EXPECT_EQ(said.exit_code, 5);
 }
 
 TEST(Program, IsInPathOrNot) {

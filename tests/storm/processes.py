@@ -29,7 +29,9 @@ class Process:
         self.start = stat[19] if stat else b""  # with the pid, tells a process from a later one of the same number
         self.rank = None
         if self.name.startswith("tutti") or self.name == "exe":
-            for variable in RANK_VARIABLES:
+            if self.name.startswith("tutti:"):  # a copy of its launcher, with the launcher's environment
+                self.rank = int(self.name.partition(":")[2])
+            for variable in () if self.rank is not None else RANK_VARIABLES:
                 if variable in environment:
                     self.rank = int(environment[variable])
                     break

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fifty faults of the storm for .ci/run, the same ones every time, on this machine alone. tests/storm/run --help: more, and others.
-# Some minutes of two processors: each fault takes a run that is disturbed and one that is resumed, of two to four seconds
-# of a processor each (half of that is to load libtorch in every process), and some wait for a time-out.
+# Some minutes of two processors: each fault takes a run that is disturbed and one that is resumed, of one to four seconds
+# of a processor each, and some wait for a time-out.
 # The moments of faults differ from time to time. One that breaks something is tried again, so that what fails here can be
 # repeated by whoever looks into it; what broke only once is shown all the same.
 set -euo pipefail
