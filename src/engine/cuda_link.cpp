@@ -5,15 +5,11 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include "base/cuda_status.h"
 #include "engine/device_link.h"
-#include "tutti/error.h"
 
 namespace tutti {
 namespace {
-
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw Error("CUDA: {} failed: {}", what, cudaGetErrorString(status));
-}
 
 class CudaLink : public DeviceLink {
  public:
@@ -29,7 +25,7 @@ class CudaLink : public DeviceLink {
     if (comm.size() == 1 || takes_device_memory_) return;
     const std::size_t bytes = static_cast<std::size_t>(space.elements()) * sizeof(float);
     staging_ = static_cast<float*>(comm.allocate(bytes));
-    check(cudaHostRegister(staging_, bytes, cudaHostRegisterDefault), "pinning the staging memory");
+    check_cuda(cudaHostRegister(staging_, bytes, cudaHostRegisterDefault), "pinning the staging memory");
   }
   ~CudaLink() override {
     if (staging_ != nullptr) cudaHostUnregister(staging_);
@@ -54,9 +50,9 @@ class CudaLink : public DeviceLink {
   Span fetch(FlatBuffer buffer, int64_t begin, int64_t end) override {
     const Span span = host(buffer, begin, end);
     if (takes_device_memory_) return span;
-    check(cudaMemcpyAsync(span.data, device(buffer) + begin, span.bytes(), cudaMemcpyDeviceToHost, copy_stream_),
-          "copying to the host");
-    check(cudaStreamSynchronize(copy_stream_), "copying to the host");
+    check_cuda(cudaMemcpyAsync(span.data, device(buffer) + begin, span.bytes(), cudaMemcpyDeviceToHost, copy_stream_),
+               "copying to the host");
+    check_cuda(cudaStreamSynchronize(copy_stream_), "copying to the host");
     return span;
   }
   Span host(FlatBuffer buffer, int64_t begin, int64_t end) override {
@@ -66,8 +62,8 @@ class CudaLink : public DeviceLink {
   void deliver(FlatBuffer buffer, int64_t begin, int64_t end) override {
     if (takes_device_memory_) return;
     const Span span = host(buffer, begin, end);
-    check(cudaMemcpyAsync(device(buffer) + begin, span.data, span.bytes(), cudaMemcpyHostToDevice, copy_stream_),
-          "copying to the device");
+    check_cuda(cudaMemcpyAsync(device(buffer) + begin, span.data, span.bytes(), cudaMemcpyHostToDevice, copy_stream_),
+               "copying to the device");
   }
   void record_delivered() override { delivered_.record(copy_stream_); }
   bool updates_on_host() const override { return false; }
@@ -79,7 +75,7 @@ class CudaLink : public DeviceLink {
     if (c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None)
       event.record(stream);
     else  // exists since an eager step
-      check(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), "recording an event");
+      check_cuda(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), "recording an event");
   }
 
   float* device(FlatBuffer buffer) const { return buffer == FlatBuffer::gradients ? gradients_ : values_; }

@@ -5,17 +5,13 @@
 
 #include <type_traits>
 
+#include "base/cuda_status.h"
 #include "engine/optimizers/cpu.h"
 #include "engine/optimizers/cuda.h"
 #include "kernels/optimizer.h"
-#include "tutti/error.h"
 
 namespace tutti {
 namespace {
-
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw Error("CUDA: {} failed: {}", what, cudaGetErrorString(status));
-}
 
 bool is_recording() { return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None; }
 
@@ -49,7 +45,8 @@ class CudaOptimizer : public FlatOptimizer {
     if (is_known_ && scalars_.learning_rate == learning_rate && scalars_.step == step) return;
     scalars_ = {learning_rate, step};
     is_known_ = true;
-    check(set_on_device(device_scalars(), scalars_, at::cuda::getCurrentCUDAStream()), "setting the learning rate");
+    check_cuda(set_on_device(device_scalars(), scalars_, at::cuda::getCurrentCUDAStream()),
+               "setting the learning rate");
   }
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
@@ -65,9 +62,9 @@ class CudaOptimizer : public FlatOptimizer {
     if (gradient_scale.defined()) run.gradient_scale = gradient_scale.data_ptr<float>();
     const auto stream = at::cuda::getCurrentCUDAStream();
     if constexpr (kIsLamb)
-      check(update_on_device(rule_, run, sums_.data_ptr<double>(), stream), "updating parameters");
+      check_cuda(update_on_device(rule_, run, sums_.data_ptr<double>(), stream), "updating parameters");
     else
-      check(update_on_device(rule_, run, stream), "updating parameters");
+      check_cuda(update_on_device(rule_, run, stream), "updating parameters");
   }
 
  private:

@@ -10,11 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "base/cuda_status.h"
 #include "comm/nccl/nccl.h"
 
 namespace tutti {
-
-void check_cuda(cudaError_t status, const char* what);
 
 /// The calling thread's work goes to this GPU as long as the guard lives.
 class OnDevice {
