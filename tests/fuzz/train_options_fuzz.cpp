@@ -1,5 +1,7 @@
 // A recipe goes in; out come the options that `tutti train --recipe FILE` would train with, checked. Nothing in it may
 // say where files are written.
+#include <nlohmann/json.hpp>
+
 #include <stdexcept>
 
 #include "cli/option_arguments.h"

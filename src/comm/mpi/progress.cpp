@@ -303,7 +303,7 @@ Awaited MpiProgress::awaited() {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   for (int attempt = 0; !lock.owns_lock() && attempt < 100; ++attempt) {
     std::this_thread::sleep_for(milliseconds(1));
-    lock.try_lock();
+    (void)lock.try_lock();
   }
   if (!lock.owns_lock() || stalled_in_.empty()) return {};
   Awaited now{stalled_in_, {}, seconds_since(stalled_since_)};
