@@ -164,11 +164,13 @@ class Engine {
   const FlatSpace& space() const { return *space_; }
   /// Is told of every step's events from now on; null: nobody. Outlives its registration.
   void observe(StepObserver* observer);
+  /// Whether CapturedStep may record steps from now on; not while single ones are timed.
+  void allow_recording(bool allowed) { is_recording_allowed_ = allowed; }
 
  private:
   // It repeats steps on a GPU without the calls above.
   friend class CapturedStep;
-  /// Somebody wants to see the next step's events.
+  /// Somebody wants to see the next step's events, or to time it.
   bool is_next_step_watched() const;
   /// Records a step with `record(step)`, during which nothing of it runs; afterwards it counts as never begun. Where
   /// the host carries the transfers, what it has to do is left out.
@@ -246,6 +248,7 @@ class Engine {
   HostExecutor* host_ = nullptr;            // executor_, if it is one
   StreamExecutor* streams_ = nullptr;       // or this
   bool is_recording_ = false;
+  bool is_recording_allowed_ = true;
   std::vector<std::size_t> recorded_slots_;  // whose gradients a recorded step makes, in that order
   std::unique_ptr<GradientHooks> hooks_;     // last member: calls back into the others
 };

@@ -96,6 +96,7 @@ class TunedEngine {
   Span probe_memory_;  // that links were measured with, for the next time
   std::unique_ptr<StrategySearch> search_;
   int decisions_ = 0;
+  int64_t last_step_ = 0;  // that finish_step() has seen
 };
 
 }  // namespace tutti

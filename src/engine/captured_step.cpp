@@ -3,9 +3,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <string_view>
-
 #include "base/trace.h"
 #include "engine/executor.h"
 #include "engine/flat_space.h"
@@ -18,12 +15,6 @@ namespace {
 
 // Libraries choose kernels and take memory in the first, and autograd's threads have theirs by the third.
 constexpr int kEagerSteps = 3;
-
-/// Recorded transfers have not been tried on enough machines to be the default.
-bool records_several_ranks() {
-  const char* const value = std::getenv("TUTTI_RECORD_RANKS");
-  return value != nullptr && std::string_view(value) == "1";
-}
 
 }  // namespace
 
@@ -38,8 +29,6 @@ CapturedStep::CapturedStep(Engine& engine, bool enabled)
     : engine_(engine), enabled_(enabled && engine.space().values().is_cuda()), plan_(engine.plans_adopted_) {
   if (enabled_ && !engine.update_->can_be_recorded())
     remark_ = "steps are queued kernel by kernel: this optimizer asks the host";
-  else if (enabled_ && engine.comm_.size() > 1 && !records_several_ranks())
-    remark_ = "steps are queued kernel by kernel: those of several ranks are recorded only with TUTTI_RECORD_RANKS=1";
 }
 
 CapturedStep::~CapturedStep() = default;

@@ -102,15 +102,18 @@ TraceBuffer* Engine::recording() const { return options_.trace != nullptr ? opti
 void Engine::observe(StepObserver* observer) { observer_ = observer; }
 
 bool Engine::is_next_step_watched() const {
-  return observer_ != nullptr || (options_.trace != nullptr && options_.trace->includes(steps_done_));
+  return observer_ != nullptr || !is_recording_allowed_ ||
+         (options_.trace != nullptr && options_.trace->includes(steps_done_));
 }
 
 void Engine::record_step(const std::function<void()>& record) {
   const int64_t steps_done = steps_done_;
+  const double learning_rate = update_->learning_rate();
   const auto forget = [&] {
     gate_.reset();
     is_step_open_ = is_recording_ = false;
     steps_done_ = steps_done;
+    update_->begin(steps_done, learning_rate);  // that of the step before may still be due
     if (streams_ != nullptr) streams_->end_recording();
   };
   is_recording_ = true;

@@ -90,7 +90,7 @@ class CudaStreamExecutor : public StreamExecutor {
   void begin_recording() override { before_ = now_; }
   void end_recording() override {
     now_ = *before_;
-    in_flight_ = false;
+    in_flight_ = is_forked_ = false;
   }
 
   void step_repeated(int64_t step) override {
@@ -118,13 +118,16 @@ class CudaStreamExecutor : public StreamExecutor {
     at::cuda::CUDAEvent event;
     event.record();
     event.block(stream_);
+    is_forked_ = true;
   }
 
   void join() {
+    in_flight_ = false;
+    // A recording knows the other stream only once it has forked.
+    if (!std::exchange(is_forked_, false)) return;
     at::cuda::CUDAEvent event;
     event.record(stream_);
     event.block(at::cuda::getCurrentCUDAStream());
-    in_flight_ = false;
   }
 
   /// Those that may start. Their order on the stream is the plan's, so one that is queued counts as done.
@@ -190,6 +193,7 @@ class CudaStreamExecutor : public StreamExecutor {
   const at::cuda::CUDAStream stream_;
   State now_;
   std::optional<State> before_;                // while a step is recorded
+  bool is_forked_ = false;                     // transfers were queued and not joined
   bool in_flight_ = false;                     // a tail that was queued and not joined
   std::vector<at::cuda::CUDAEvent> done_;      // by transfer
   std::vector<std::ptrdiff_t> last_transfer_;  // by slot; -1: none

@@ -50,6 +50,8 @@ TunedEngine::~TunedEngine() = default;
 
 StepTimes TunedEngine::finish_step(double learning_rate) {
   const StepTimes times = engine_.finish_step(learning_rate);
+  const int64_t before = std::exchange(last_step_, engine_.steps_done());
+  if (search_ && before + 1 != last_step_) search_->disturb();  // a GPU has repeated steps in between
   if (profiler_ && profiler_->steps() >= profile_steps())
     choose_plan();
   else if (search_)
@@ -153,6 +155,7 @@ void TunedEngine::begin_search() {
   options.steps = options_.auto_options.steps;
   options.watch_steps = steps_in(options_.auto_options.watch_s, candidates.at(0).predicted_s, 50, 2000);
   search_ = std::make_unique<StrategySearch>(std::move(candidates), options);
+  engine_.allow_recording(false);  // it is told of each step, and would record one for every plan that it tries
   engine_.adopt(search_->current().plan, *profile_);
 }
 
@@ -166,12 +169,15 @@ void TunedEngine::search_on() {
   search_->window_took(static_cast<double>(step_ns) * 1e-9);
   if (search_->has_drifted()) {
     search_.reset();
+    engine_.allow_recording(true);
     engine_.adopt(make_bsp_plan(*profile_, {}, comm_.size(), {}), *profile_);
     begin_profile();
     return;
   }
   if (search_->current_index() != before) engine_.adopt(search_->current().plan, *profile_);
-  if (search_->is_over() && !was_over) ++decisions_;
+  if (!search_->is_over() || was_over) return;
+  engine_.allow_recording(true);
+  ++decisions_;
 }
 
 }  // namespace tutti

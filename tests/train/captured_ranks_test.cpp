@@ -25,6 +25,7 @@ using std::chrono::seconds;
 constexpr int kSteps = 18;
 constexpr int kSettledStep = 12;  // as before an evaluation
 constexpr int kSmallerStep = 14;
+constexpr int kSearchedSteps = 500;  // `auto` has chosen: two plans, in at most 24 rounds of 6 steps each
 
 struct Network : torch::nn::Module {
   torch::nn::Linear first = register_module("first", torch::nn::Linear(20, 300));
@@ -87,6 +88,8 @@ Outcome train(const Case& one, bool captured, Communicator& comm, const std::fun
   options.optimizer.momentum = one.optimizer == "sgd" ? 0.9 : 0;
   options.clip_norm = one.clip_norm;
   options.wire = one.wire;
+  options.auto_options.candidates = 1;
+  options.auto_options.window_s = 0;
   options.strategy_options.bucket_bytes = 40'000;
   options.strategy_options.first_bucket_bytes = 4'000;
   options.strategy_options.partition_bytes = 50'000;
@@ -123,16 +126,35 @@ Outcome train(const Case& one, bool captured, Communicator& comm, const std::fun
   return outcome;
 }
 
-void require_same(const Case& one, Communicator& comm, bool is_recorded = true) {
+/// What is wrong, a line each.
+std::string differences(const Case& one, Communicator& comm, bool is_recorded, int steps) {
   const std::string name = fmt::format("{} {} {} clip {} x{} over {}", one.strategy, one.optimizer, one.wire,
                                        one.clip_norm, one.accumulate, comm.name());
-  const Outcome eager = train(one, false, comm), captured = train(one, true, comm);
-  require(captured.is_recorded == is_recorded,
-          fmt::format("{}: recorded {}: {}", name, captured.is_recorded, captured.remark));
+  const Outcome eager = train(one, false, comm, {}, steps), captured = train(one, true, comm, {}, steps);
+  std::string text;
+  if (captured.is_recorded != is_recorded)
+    text += fmt::format("{}: recorded {}: {}\n", name, captured.is_recorded, captured.remark);
   for (std::size_t i = 0; i < eager.weights.size(); ++i)
-    require(torch::equal(eager.weights[i], captured.weights[i]),
-            fmt::format("{}: parameter {} differs by up to {}", name, i,
-                        (eager.weights[i] - captured.weights[i]).abs().max().item<float>()));
+    if (!torch::equal(eager.weights[i], captured.weights[i]))
+      text += fmt::format("{}: parameter {} differs by up to {}\n", name, i,
+                          (eager.weights[i] - captured.weights[i]).abs().max().item<float>());
+  return text;
+}
+
+/// All of these, before anything counts as wrong.
+void require_same(const std::vector<Case>& cases, Communicator& comm, bool is_recorded = true, int steps = kSteps) {
+  std::string text;
+  for (const Case& one : cases) text += differences(one, comm, is_recorded, steps);
+  require(text.empty(), text);
+}
+
+std::vector<Case> under(const std::vector<std::string>& strategies, Case options = {}) {
+  std::vector<Case> cases;
+  for (const std::string& strategy : strategies) {
+    options.strategy = strategy;
+    cases.push_back(options);
+  }
+  return cases;
 }
 
 class CapturedRanks : public testing::Test {
@@ -140,7 +162,6 @@ class CapturedRanks : public testing::Test {
   void SetUp() override {
     // Not asked of CUDA itself, which does not survive the fork of the ranks.
     if (::access("/dev/nvidia0", F_OK) != 0) GTEST_SKIP() << "no GPU on this machine";
-    ::setenv("TUTTI_RECORD_RANKS", "1", 1);
   }
   static void run(const std::function<std::unique_ptr<Communicator>(int rank, int size)>& join,
                   const std::function<void(Communicator& comm)>& body) {
@@ -160,36 +181,38 @@ std::unique_ptr<Communicator> join_shm(int rank, int size) {
   return make_shm_communicator(shm_options(rank, size, "shm"));
 }
 
-const char* const kInsideAStep[] = {"bsp", "wfbp", "buckets", "fusion", "mgwfbp"};
-const char* const kAcrossSteps[] = {"bytescheduler", "dear", "zero1"};
+const std::vector<std::string> kInsideAStep = {"bsp", "wfbp", "buckets", "fusion", "mgwfbp"};
+const std::vector<std::string> kAcrossSteps = {"bytescheduler", "dear", "zero1"};
+
+std::unique_ptr<Communicator> join_nccl_in_time(int rank, int size) { return join_nccl(rank, size); }
 
 TEST_F(CapturedRanks, EqualEagerOnesUnderEveryStrategyWithNcclInTheGraph) {
-  run([](int rank, int size) { return join_nccl(rank, size); },
-      [](Communicator& comm) {
-        for (const char* const strategy : kInsideAStep) require_same({strategy}, comm);
-        for (const char* const strategy : kAcrossSteps) require_same({strategy}, comm);
-      });
+  run(join_nccl_in_time, [](Communicator& comm) {
+    require_same(under(kInsideAStep), comm);
+    require_same(under(kAcrossSteps), comm);
+  });
+}
+
+TEST_F(CapturedRanks, AreRecordedOnceAutoHasChosen) {
+  const auto body = [](Communicator& comm) { require_same({{"auto"}}, comm, true, kSearchedSteps); };
+  run(join_nccl_in_time, body);
+  run(join_shm, body);
 }
 
 TEST_F(CapturedRanks, EqualEagerOnesUnderEveryOptimizerAndOptionWithNcclInTheGraph) {
-  run([](int rank, int size) { return join_nccl(rank, size); },
-      [](Communicator& comm) {
-        for (const char* const strategy : {"buckets", "dear", "zero1"})
-          for (const char* const optimizer : {"adam", "adamw", "lamb"}) require_same({strategy, optimizer}, comm);
-        for (const char* const strategy : {"wfbp", "bytescheduler", "zero1"}) {
-          require_same({strategy, "adamw", "bf16"}, comm);
-          require_same({strategy, "sgd", "fp32", 0.1}, comm);
-          require_same({strategy, "sgd", "fp32", 0, 3}, comm);
-        }
-      });
+  run(join_nccl_in_time, [](Communicator& comm) {
+    for (const char* const optimizer : {"adam", "adamw", "lamb"})
+      require_same(under({"buckets", "dear", "zero1"}, {"", optimizer}), comm);
+    for (const Case& options : {Case{"", "adamw", "bf16"}, Case{"", "sgd", "fp32", 0.1}, Case{"", "sgd", "fp32", 0, 3}})
+      require_same(under({"wfbp", "bytescheduler", "zero1"}, options), comm);
+  });
 }
 
 TEST_F(CapturedRanks, EqualEagerOnesWhereTheHostCarriesTheGradients) {
   run(join_shm, [](Communicator& comm) {
-    for (const char* const strategy : kInsideAStep) require_same({strategy}, comm);
-    require_same({"buckets", "adamw", "bf16", 0.1, 2}, comm);
-    require_same({"wfbp", "lamb"}, comm);
-    for (const char* const strategy : kAcrossSteps) require_same({strategy}, comm, /*is_recorded=*/false);
+    require_same(under(kInsideAStep), comm);
+    require_same({{"buckets", "adamw", "bf16", 0.1, 2}, {"wfbp", "lamb"}}, comm);
+    require_same(under(kAcrossSteps), comm, /*is_recorded=*/false);
   });
 }
 

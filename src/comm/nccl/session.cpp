@@ -27,10 +27,6 @@ ncclUniqueId agree_on_id(const NcclOptions& options) {
 
 }  // namespace
 
-void check_cuda(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw Error("CUDA: {} failed: {}", what, cudaGetErrorString(status));
-}
-
 OnDevice::OnDevice(int device) {
   check_cuda(cudaGetDevice(&before_), "asking for the device");
   check_cuda(cudaSetDevice(device), "choosing the device");
@@ -62,19 +58,20 @@ std::unique_ptr<NcclSession> NcclSession::for_graphs(NcclSession& parent) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   constexpr const char* kWhat = "joining the ranks for recorded steps";
-  // The call and its waiting are the parent's.
-  parent.check(ncclCommSplit(parent.comm(kWhat), 0, parent.rank_, &session->comm_, &config), kWhat);
+  // Like every call on the parent it only begins here, whatever it returns. The parent is busy until the new
+  // communicator exists, which is busy until it is connected.
+  const ncclResult_t begun = ncclCommSplit(parent.comm(kWhat), 0, parent.rank_, &session->comm_, &config);
+  parent.check(begun == ncclSuccess ? ncclInProgress : begun, kWhat);
+  session->check(ncclInProgress, kWhat);
   return session;
 }
 
 NcclSession::~NcclSession() {
   const OnDevice on_device(device_);
-  if (comm_ == nullptr) {
-    is_freed_ = true;  // the ranks have not come together
-  } else if (for_graphs_) {
+  if (for_graphs_) {
     free();  // its calls have long returned, and blocking ones could wait for a dead peer
-    freeing_.join();
-  } else if (!is_freed_) {
+    if (freeing_.joinable()) freeing_.join();
+  } else if (comm_ != nullptr && !is_freed_) {
     // Finalizing waits for peers; after a failure there may be none.
     ncclResult_t state = aborted_ ? ncclSystemError : ncclCommFinalize(comm_);
     const auto since = Clock::now();
@@ -91,7 +88,7 @@ NcclSession::~NcclSession() {
 }
 
 void NcclSession::free() {
-  if (std::exchange(is_freed_, true)) return;
+  if (std::exchange(is_freed_, true) || comm_ == nullptr) return;  // null: the ranks have not come together
   if (!for_graphs_) {
     ncclCommAbort(comm_);
     return;
