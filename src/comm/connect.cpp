@@ -84,6 +84,11 @@ bool has_gpu_for_each_rank(int gpus, const LaunchEnv& env) {
   return gpus >= env.local_size || (gpus > 0 && std::getenv("NCCL_HOSTID") != nullptr);
 }
 
+bool have_own_gpus(std::vector<std::string> gpu_ids) {
+  std::sort(gpu_ids.begin(), gpu_ids.end());
+  return !gpu_ids.front().empty() && std::adjacent_find(gpu_ids.begin(), gpu_ids.end()) == gpu_ids.end();
+}
+
 std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const LaunchEnv& env) {
   const Transport& transport = transport_of(options.transport, env);
   if (transport.one_machine && (env.nodes > 1 || env.local_size != env.size))
@@ -99,6 +104,11 @@ std::unique_ptr<Communicator> connect_ranks(const ConnectOptions& options, const
       return broadcast_text(*connect_ranks(others, env), text);
     };
   auto all = transport.join(group);
+  if (options.transport == kAutoTransport && options.gpu_id &&
+      have_own_gpus(gather_texts(*all, gpu_transport() == nullptr ? "" : *options.gpu_id))) {
+    group.share = [&](const std::string& text) { return broadcast_text(*all, text); };
+    return gpu_transport()->join(group);
+  }
   return options.by_node && transport.started_by_mpirun ? group_by_node(std::move(all), options, env) : std::move(all);
 }
 

@@ -44,6 +44,12 @@ const std::vector<Transport>& transports() {
   return table;
 }
 
+const Transport* gpu_transport() {
+  for (const Transport& transport : transports())
+    if (transport.gpu_per_rank && transport.missing().empty()) return &transport;
+  return nullptr;
+}
+
 std::vector<std::string> transport_names() {
   std::vector<std::string> names = {kAutoTransport};
   for (const Transport& transport : transports()) names.push_back(transport.name);
@@ -66,7 +72,8 @@ std::string transports_for_any_device() {
 std::string transport_help() {
   std::string help = "what messages travel through:";
   for (const Transport& transport : transports()) help += "\n  " + transport.name + ": " + transport.summary;
-  return help + "\n  auto: the first of these that reaches all ranks and needs no GPUs";
+  return help +
+         "\n  auto: nccl where each rank trains on a GPU of its own, else the first of these that reaches all ranks";
 }
 
 }  // namespace tutti

@@ -42,11 +42,14 @@ struct Transport {
   std::unique_ptr<Communicator> (*join)(const RankGroup& group);
 };
 
-/// Instead of a transport's name: the first that reaches all ranks and needs no GPUs.
+/// Instead of a transport's name: the one between GPUs where each rank has its own, else the first that reaches all
+/// ranks.
 constexpr const char* kAutoTransport = "auto";
 
 /// The first are better, where they can be used.
 const std::vector<Transport>& transports();
+/// The one between GPUs; null where this build lacks what it needs.
+const Transport* gpu_transport();
 /// With auto, first.
 std::vector<std::string> transport_names();
 /// Throws UsageError for an unknown name. Not for auto.

@@ -4,4 +4,6 @@ namespace tutti {
 
 std::vector<std::string> gpu_names() { return {}; }
 
+std::string gpu_id(int) { return {}; }
+
 }  // namespace tutti

@@ -15,7 +15,9 @@
 #include "comm/connect.h"
 #include "comm/exchange.h"
 #include "comm/limited.h"
+#include "plan/wire_format.h"
 #include "status/status_board.h"
+#include "train/gpu_names.h"
 #include "train/torchrun_store.h"
 #include "tutti/error.h"
 
@@ -58,6 +60,13 @@ int own_gpu(const Transport& transport, const TrainOptions& options, const Launc
   return device.index();
 }
 
+/// Whether `auto` looks if each rank has a GPU of its own. The same on all ranks.
+bool may_use_gpus(const TrainOptions& options, const LaunchEnv& env) {
+  return gpu_transport() != nullptr && env.size > 1 && options.device != "cpu" && !options.by_node &&
+         !needs_servers(options, env.size) && !is_compressed(options.wire) && options.link_startup_us == 0 &&
+         options.link_gbps == 0;
+}
+
 ServersOptions server_options(const TrainOptions& options, const LaunchEnv& env) {
   return {env.job,
           env.size,
@@ -76,6 +85,10 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
   if (transport.gpu_per_rank) {
     how.device = own_gpu(transport, options, env);
     if (env.launcher == "torchrun") how.share = share_through_torchrun(env.rank);
+  } else if (options.transport == kAutoTransport && may_use_gpus(options, env)) {
+    const torch::Device device = choose_device(options.device, env.local_rank);
+    how.device = std::max<int>(0, device.index());
+    how.gpu_id = device.is_cuda() ? gpu_id(how.device) : "";
   }
   how.transport = options.transport;
   how.by_node = options.by_node;

@@ -37,6 +37,13 @@ TEST(Transports, OfAutoAreTheFirstThatReachAllRanks) {
   EXPECT_EQ(transport_of("nccl", some_ranks(2)).name, "nccl");
 }
 
+TEST(Transports, OfGpusWantOneForEachRank) {
+  EXPECT_TRUE(have_own_gpus({"b", "a", "c"}));
+  EXPECT_TRUE(have_own_gpus({"a"}));
+  EXPECT_FALSE(have_own_gpus({"a", "b", "a"}));
+  EXPECT_FALSE(have_own_gpus({"a", ""}));
+}
+
 TEST(Transports, OfOneMachineRefuseRanksOfSeveral) {
   ConnectOptions options;
   for (const Transport& transport : transports()) {
