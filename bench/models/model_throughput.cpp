@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -35,6 +36,7 @@ struct Arguments {
   bool contiguous = false;
   bool no_graph = false;
   bool kernel_time = false;
+  int kernel_search = 0;
   int warmup = 10;
   int blocks = 5;
   int steps = 20;
@@ -55,6 +57,8 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_flag("--no-graph", arguments.no_graph,
                    "queue every kernel by itself instead of repeating a recorded step");
   program.add_flag("--kernel-time", arguments.kernel_time, "also the time for which the GPU was busy in a step");
+  program.add_option("--kernel-search", arguments.kernel_search,
+                     "of cuDNN's kernels for a convolution so many are tried; 0: its own choice");
   program.add_option("--warmup", arguments.warmup, "steps before the first block");
   program.add_option("--blocks", arguments.blocks);
   program.add_option("--steps", arguments.steps, "of a block");
@@ -66,7 +70,8 @@ nlohmann::json measure(Arguments& arguments) {
   const ComputeStream stream(device);
   const bool is_bf16 = arguments.precision == "bf16";
   allow_tf32(arguments.precision != "fp32");
-  at::globalContext().setBenchmarkCuDNN(true);
+  at::globalContext().setBenchmarkCuDNN(arguments.kernel_search > 0);
+  if (arguments.kernel_search > 0) at::globalContext().setBenchmarkLimitCuDNN(arguments.kernel_search);
   SampleTraits& data = arguments.options.data;
   data = natural_data(arguments.model);
   if (!arguments.shape.empty()) data.shape = arguments.shape;
@@ -108,7 +113,10 @@ nlohmann::json measure(Arguments& arguments) {
     for (int i = 0; i < count; ++i) captured.run(kLearningRate, run_step);
     if (device.is_cuda()) torch::cuda::synchronize();
   };
-  run_steps(arguments.warmup);
+  const auto first_start = Clock::now();
+  run_steps(1);
+  const double first_step_s = seconds_since(first_start);
+  run_steps(std::max(0, arguments.warmup - 1));
   std::vector<double> rates;
   for (int block = 0; block < arguments.blocks; ++block) {
     const auto start = Clock::now();
@@ -116,6 +124,7 @@ nlohmann::json measure(Arguments& arguments) {
     rates.push_back(static_cast<double>(arguments.batch * arguments.steps) / seconds_since(start));
   }
   nlohmann::json result = {{"samples_per_s", rates},
+                           {"first_step_s", first_step_s},
                            {"last_loss", loss.item<double>()},
                            {"graph", captured.is_recorded()},
                            {"remark", captured.remark()}};

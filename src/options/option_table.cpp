@@ -227,6 +227,12 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
            "cuda: queue every kernel by itself, instead of recording the step once and repeating it")
       .recorded_as("graph")
       .that_changes_speed();
+  rows.add("kernel-search", &v.kernel_search,
+           "cuda: so many of cuDNN's kernels are timed for each convolution in the first step, which takes seconds; 0: "
+           "its "
+           "own choice")
+      .must_be(at_least(0))
+      .that_changes_speed();
   rows.add("workers", &v.workers, "loader threads per rank; 0: load in the training thread").must_be(at_least(0));
 
   rows.begin("Results");

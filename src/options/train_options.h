@@ -50,6 +50,7 @@ struct TrainOptions {
   std::string precision = "fp32";
   bool deterministic = false;  // cuda: only kernels that give the same bits every time
   bool graph = true;           // cuda: repeat recorded steps, instead of queuing kernel by kernel
+  int kernel_search = 0;       // cuda: cuDNN's kernels that are tried for a convolution; 0: its own choice
   int workers = 1;             // loader threads per rank
   int prefetch = 4;
 

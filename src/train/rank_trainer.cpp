@@ -17,7 +17,7 @@
 namespace tutti {
 namespace {
 
-/// While this is alive, cuDNN's first choice of a kernel is taken. A search takes seconds for a network, and pays only
+/// While this is alive, cuDNN's own choice of a kernel is taken: a search (--kernel-search) takes seconds, and pays only
 /// for shapes that come again and again.
 class NoKernelSearch {
  public:

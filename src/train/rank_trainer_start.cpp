@@ -139,8 +139,9 @@ void RankTrainer::set_up() {
     ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  } else {
-    at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly ever change: the search for a kernel pays
+  } else if (options_.kernel_search > 0) {
+    at::globalContext().setBenchmarkCuDNN(true);
+    at::globalContext().setBenchmarkLimitCuDNN(options_.kernel_search);
   }
   DataOptions data = options_.data;
   if (!data.traits) data.traits = natural_data(options_.model);  // what `synthetic` imitates

@@ -230,7 +230,8 @@ TEST(OptionTable, KnowsWhatReportsNameWhereItIsUnusual) {
                                    {"ranks_per_node", 1},
                                    {"checkpoint_activations", false},
                                    {"deterministic", false},
-                                   {"graph", true}}));
+                                   {"graph", true},
+                                   {"kernel_search", 0}}));
 }
 
 }  // namespace
