@@ -409,7 +409,13 @@ class Launch {
       return 128 + number;
     }
     const int code = WEXITSTATUS(failure->status);
-    if (options_.is_launcher || code == options_.quiet_code) return code;  // everything has been said
+    const bool is_quiet = code == options_.quiet_code;
+    if (options_.is_launcher && code > 128)  // mpirun says nothing of a rank that SIGTERM has ended
+      relay_.say(fmt::format("{} ended with exit code {}: a rank was ended by signal {} ({})", who, code, code - 128,
+                             ::strsignal(code - 128)));
+    else if (is_quiet && follower_ && stop_signal_ == 0)
+      relay_.say(fmt::format("{} stopped at a signal that it alone got, and the others could not go on", who));
+    if (options_.is_launcher || is_quiet) return code;  // everything has been said
     relay_.say(fmt::format("{} failed: exit code {}{}", who, code,
                            code == kExitPeerFailed ? " (stopped because a peer failed)" : ""));
     return code;

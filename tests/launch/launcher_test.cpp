@@ -545,6 +545,18 @@ TEST_F(Launcher, GivesTheSignalThatKilledARankAndNotTheCodeOfThoseThatALauncherT
   EXPECT_EQ(run(options), 85);
 }
 
+TEST_F(Launcher, SaysWhichSignalEndedARankWhereALauncherDoesNot) {
+  EXPECT_EQ(run(launcher_script("exit 143")), 143);
+  EXPECT_EQ(err(), "sh ended with exit code 143: a rank was ended by signal 15 (Terminated)\n");
+}
+
+TEST_F(Launcher, SaysWhichRankStoppedOnPurposeWhereOthersHadToFollow) {
+  LaunchOptions options = script(2, "test $TUTTI_RANK = 1 && exit 85; exit 75");
+  options.quiet_code = 85;
+  EXPECT_EQ(run(options), 85);
+  EXPECT_EQ(err(), "rank 1 of 2 stopped at a signal that it alone got, and the others could not go on\n");
+}
+
 TEST_F(Launcher, TakesALauncherThatEndsWellForAFailureUnlessARankSaysThatItIsDone) {
   LaunchOptions options = launcher_script("true");
   options.launched = 2;
