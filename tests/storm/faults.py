@@ -152,7 +152,7 @@ class Stop(SignalFault):
         if trial.code == 0:
             return  # it had nothing left to do for others
         # What ranks say, and what the launcher says of them.
-        lines = [line for line in trial.output.splitlines() if re.match(r"(rank \d+ of \d+|mpirun) |.*tutti: ", line)]
+        lines = [line for line in trial.output.splitlines() if re.match(r"(rank \d+ of \d+|mpirun) |.*tutti: |srun: error: ", line)]
         trial.named = self.is_named_in(lines)
         blamed = re.match(r"(?:tutti: )?rank (\d+) of \d+", lines[-1]) if lines else None
         if self.role == "rank" and blamed and int(blamed[1]) != self.rank:
@@ -186,9 +186,11 @@ class Term(SignalFault):
 
     def judge(self, trial):
         # Before a rank listens, or where mpirun passes it on in its own way, the signal ends the run.
-        # srun that is told to end kills its tasks.
+        # srun that is told to end kills its tasks. It tells the others to end where one has died, and takes the largest
+        # code of all.
         others = [1] if self.role == "mpirun" else \
-            [128 + signal.SIGKILL] if (self.role, trial.transport) == ("launcher", "slurm") else []
+            [] if trial.transport != "slurm" else \
+            [128 + signal.SIGKILL] if self.role == "launcher" else [128 + signal.SIGTERM]
         trial.expect_code(SAVED, 128 + self.signal, -self.signal, 0, *others)
         # A signal to mpirun alone is not one to `tutti train`, which sees it fail.
         if self.role != "mpirun" and re.search(r"restart \d of", trial.output):
@@ -277,7 +279,7 @@ class FlipRecord(AfterKill):
         os.truncate(trial.records_file, self.draw.integer("length", 1, size - 1))
 
     def judge_resumed(self, trial, code, output):
-        done = subprocess.run([trial.storm.tutti, "report", trial.run_folder], capture_output=True, text=True,
+        done = subprocess.run([trial.storm.tutti, "report", trial.run_folder], capture_output=True, encoding="utf-8",
                               stdin=subprocess.DEVNULL, timeout=240)
         if done.returncode not in (0, 1):
             trial.problems.append(f"`tutti report` of the damaged records ended with {done.returncode}: "

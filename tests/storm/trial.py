@@ -174,6 +174,8 @@ class Trial:
 
     def _look_for_leftovers(self):
         odd = [name for name in processes.files_below(self.run_folder) if ".tmp" in name or "writing" in name]
+        if self.equal == "refused":  # a run that is refused changes nothing
+            odd = []
         self.left += [os.path.join(self.run_name, name) for name in odd]
         self.left += ["/dev/shm/" + name for name in processes.files_below(self.shm)]
         self.left += ["/tmp/" + name for name in processes.files_below(self.tmp)]
