@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "record/fields.h"
 #include "record/json_text.h"
 #include "tutti/error.h"
@@ -78,7 +80,7 @@ void read_value(JsonText& text, const std::string& key, T& to) {
       const nlohmann::json value = nlohmann::json::parse(written);
       if (!value.is_null()) to = value.get<T>();
     } catch (const nlohmann::json::exception& problem) {
-      throw Error("its \"{}\" is damaged: {}", key, problem.what());
+      throw Error("its \"{}\" is damaged: {}", key, printable(valid_utf8(problem.what())));  // which quotes it
     }
   }
 }
@@ -122,34 +124,72 @@ bool is_nothing(const T& value, const T& initial) {
     return false;
 }
 
+/// How values of one type are read and written, whatever struct they are members of.
+struct ValueType {
+  void (*read)(JsonText& text, const std::string& key, Rule rule, void* to);
+  /// `initial` is what the member begins with.
+  void (*write)(nlohmann::json& record, const std::string& key, Rule rule, const void* from, const void* initial);
+};
+
+template <typename Value>
+const ValueType& value_type() {
+  static const ValueType type = {
+      [](JsonText& text, const std::string& key, Rule rule, void* to) {
+        Value& value = *static_cast<Value*>(to);
+        if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, std::optional<double>>)
+          if (rule == Rule::null_is_nan && text.next() == 'n') value = std::numeric_limits<double>::quiet_NaN();
+        read_value(text, key, value);
+      },
+      [](nlohmann::json& record, const std::string& key, Rule rule, const void* from, const void* initial) {
+        const Value& value = *static_cast<const Value*>(from);
+        if constexpr (IsOptional<Value>::value)
+          if (!value) return;
+        if (rule != Rule::if_any || !is_nothing(value, *static_cast<const Value*>(initial)))
+          record[key] = write_value(value);
+      }};
+  return type;
+}
+
 /// A member of T and its name.
 template <typename T>
-struct Field {
+class Field {
+ public:
   using Read = std::function<void(JsonText& text, const std::string& key, T& to)>;
   using Write = std::function<void(nlohmann::json& record, const std::string& key, const T& from)>;
 
   template <typename Base, typename Member>
   Field(const char* name, Member Base::*member, Rule rule = Rule::plain)
-      : key(name), is_required(rule == Rule::required) {
+      : key(name), is_required(rule == Rule::required), rule_(rule), type_(&value_type<Member>()) {
     static_assert(std::is_base_of_v<Base, T>);
-    read = [=](JsonText& text, const std::string& named, T& to) {
-      if constexpr (std::is_same_v<Member, double> || std::is_same_v<Member, std::optional<double>>)
-        if (rule == Rule::null_is_nan && text.next() == 'n') to.*member = std::numeric_limits<double>::quiet_NaN();
-      read_value(text, named, to.*member);
-    };
-    write = [member, rule](nlohmann::json& record, const std::string& named, const T& from) {
-      if constexpr (IsOptional<Member>::value)
-        if (!(from.*member)) return;
-      if (rule != Rule::if_any || !is_nothing(from.*member, T().*member)) record[named] = write_value(from.*member);
-    };
+    const T like{};
+    place_ = reinterpret_cast<const char*>(&(like.*member)) - reinterpret_cast<const char*>(&like);
   }
   /// One that stands in the record in a way of its own. Without a name: whatever no other member is called.
-  Field(const char* name, Read reads, Write writes) : key(name), read(std::move(reads)), write(std::move(writes)) {}
+  Field(const char* name, Read reads, Write writes) : key(name), reads_(std::move(reads)), writes_(std::move(writes)) {}
+
+  void read(JsonText& text, const std::string& named, T& to) const {
+    if (type_ == nullptr)
+      reads_(text, named, to);
+    else
+      type_->read(text, named, rule_, reinterpret_cast<char*>(&to) + place_);
+  }
+  void write(nlohmann::json& record, const T& from, const T& initial) const {
+    if (type_ == nullptr)
+      writes_(record, key, from);
+    else
+      type_->write(record, key, rule_, reinterpret_cast<const char*>(&from) + place_,
+                   reinterpret_cast<const char*>(&initial) + place_);
+  }
 
   std::string key;
   bool is_required = false;
-  Read read;
-  Write write;
+
+ private:
+  Rule rule_ = Rule::plain;
+  const ValueType* type_ = nullptr;  // null: the functions below do it
+  std::ptrdiff_t place_ = 0;         // bytes from the beginning of a T
+  Read reads_;
+  Write writes_;
 };
 constexpr const char* kAnyOther = "";
 
@@ -181,7 +221,8 @@ class Schema {
   }
   nlohmann::json write(const T& from) const {
     nlohmann::json record = nlohmann::json::object();
-    for (const Field<T>& field : fields_) field.write(record, field.key, from);
+    const T initial{};
+    for (const Field<T>& field : fields_) field.write(record, from, initial);
     return record;
   }
 

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "record/record_file.h"
 #include "record/record_reader.h"
 #include "record/run_finder.h"
@@ -247,6 +248,17 @@ TEST_F(Records, NameTheLineThatIsDamaged) {
   reader.next();
   EXPECT_THAT(error_of([&] { reader.as<ProgressRecord>(); }),
               AllOf(HasSubstr("records.jsonl, line 2: "), HasSubstr("its \"step\" is []; it should be a number")));
+}
+
+TEST_F(Records, NameADamagedPartInTextThatATerminalCanShow) {
+  write("{\"record\": \"plan\", \"plan\": {\"strategy\": \"b\xED(p\"}}\n");
+  const std::string error = error_of([&] {
+    RecordReader reader(file_);
+    reader.next();
+    reader.as<PlanRecord>();
+  });
+  EXPECT_THAT(error, HasSubstr("its \"plan\" is damaged"));
+  EXPECT_TRUE(is_utf8(error)) << error;
 }
 
 TEST_F(Records, AreAppendedAfterWhatAKilledProcessLeftWhole) {
