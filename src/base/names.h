@@ -6,6 +6,9 @@
 
 namespace tutti {
 
+/// Whether this is one of the names.
+bool contains(const std::vector<std::string>& names, std::string_view name);
+
 /// The known name with the fewest edits to `name`, or "" when none is near enough to be a likely slip.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kRowsOnTerminal = 60;
 constexpr int kExitWorse = 1;
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> runs, imports, compared;
   std::string runs_folder = "runs";
   std::string html_file, folder;
@@ -110,7 +110,7 @@ CellSet read_side(const std::string& names, const std::string& runs_folder) {
   return merge(std::move(sets));
 }
 
-int run_compare(const Arguments& arguments) {
+int run_compare(const ReportArguments& arguments) {
   const CellSet a = read_side(arguments.compared[0], arguments.runs_folder);
   const CellSet b = read_side(arguments.compared[1], arguments.runs_folder);
   for (const CellSet* set : {&a, &b})
@@ -130,7 +130,7 @@ int run_compare(const Arguments& arguments) {
   return comparison.is_worse() ? kExitWorse : 0;
 }
 
-int run_report(const Arguments& arguments) {
+int run_report(const ReportArguments& arguments) {
   std::vector<CellSet> sets;
   for (const std::string& run : arguments.runs) sets.push_back(read_any(run, arguments.runs_folder));
   for (const std::string& file : arguments.imports) sets.push_back(read_published(file));
@@ -156,7 +156,7 @@ int run_report(const Arguments& arguments) {
 }  // namespace
 
 std::function<int()> add_report_command(CLI::App& program) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReportArguments>();
   CLI::App* command =
       program.add_subcommand("report", "tables, figures and a page of runs, sweeps and published results");
   command

@@ -6,7 +6,7 @@
 namespace tutti {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /// Reads a tree from left to right. The open brackets are kept in a list, not in calls: a line of a million brackets is
 /// then an error like any other.
@@ -43,12 +43,12 @@ class TreeParser {
   [[noreturn]] void fail(const std::string& what) const { throw Error("column {}: {}", at_ + 1, what); }
 
   void skip_spaces() {
-    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
   }
 
   std::string_view next_word() {
     const size_t begin = at_;
-    while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != '(' && text_[at_] != ')') ++at_;
+    while (at_ < text_.size() && !is_blank(text_[at_]) && text_[at_] != '(' && text_[at_] != ')') ++at_;
     return text_.substr(begin, at_ - begin);
   }
 

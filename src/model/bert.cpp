@@ -14,14 +14,14 @@
 namespace tutti {
 namespace {
 
-constexpr int64_t kHeadSize = 64;
+constexpr int64_t kBertHeadSize = 64;
 constexpr int64_t kMostTokens = 512;
-constexpr double kDropout = 0.1;
-constexpr double kEpsilon = 1e-12;
+constexpr double kBertDropout = 0.1;
+constexpr double kBertEpsilon = 1e-12;
 constexpr double kInitialSpread = 0.02;
 constexpr int64_t kNoWord = -100;
 
-torch::Tensor drop(const torch::Tensor& x, bool is_training) { return is_training ? dropout(x, kDropout) : x; }
+torch::Tensor drop(const torch::Tensor& x, bool is_training) { return is_training ? dropout(x, kBertDropout) : x; }
 
 template <typename Layer, typename... Arguments>
 std::shared_ptr<Layer> add(torch::nn::Module& parent, const std::string& name, Arguments... arguments) {
@@ -34,7 +34,7 @@ class BertEmbeddings : public torch::nn::Module {
       : words(add<Embedding>(*this, "word_embeddings", vocabulary, width)),
         positions_(add<Embedding>(*this, "position_embeddings", kMostTokens, width)),
         segments_(add<Embedding>(*this, "token_type_embeddings", 2, width)),
-        norm_(add<LayerNorm>(*this, "LayerNorm", width, kEpsilon)) {}
+        norm_(add<LayerNorm>(*this, "LayerNorm", width, kBertEpsilon)) {}
   torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& segments) {
     const torch::Tensor x = (*words)(tokens) + (*segments_)(segments) + positions_->weight.slice(0, 0, tokens.size(1));
     return drop((*norm_)(x), is_training());
@@ -49,7 +49,7 @@ class BertEmbeddings : public torch::nn::Module {
 
 class BertLayer : public torch::nn::Module {
  public:
-  explicit BertLayer(int64_t width) : heads_(width / kHeadSize) {
+  explicit BertLayer(int64_t width) : heads_(width / kBertHeadSize) {
     const auto attention = add_folder(*this, "attention");
     const auto self = add_folder(*attention, "self");
     query_ = add<Dense>(*self, "query", width, width);
@@ -57,15 +57,15 @@ class BertLayer : public torch::nn::Module {
     value_ = add<Dense>(*self, "value", width, width);
     const auto attention_output = add_folder(*attention, "output");
     mixed_ = add<Dense>(*attention_output, "dense", width, width);
-    mixed_norm_ = add<LayerNorm>(*attention_output, "LayerNorm", width, kEpsilon);
+    mixed_norm_ = add<LayerNorm>(*attention_output, "LayerNorm", width, kBertEpsilon);
     inner_ = add<Dense>(*add_folder(*this, "intermediate"), "dense", width, 4 * width);
     const auto output = add_folder(*this, "output");
     outer_ = add<Dense>(*output, "dense", 4 * width, width);
-    outer_norm_ = add<LayerNorm>(*output, "LayerNorm", width, kEpsilon);
+    outer_norm_ = add<LayerNorm>(*output, "LayerNorm", width, kBertEpsilon);
   }
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& bias) {
     const torch::Tensor mixed =
-        attention((*query_)(input), (*key_)(input), (*value_)(input), heads_, bias, is_training() ? kDropout : 0);
+        attention((*query_)(input), (*key_)(input), (*value_)(input), heads_, bias, is_training() ? kBertDropout : 0);
     const torch::Tensor x = (*mixed_norm_)(drop((*mixed_)(mixed), is_training()) + input);
     return (*outer_norm_)(drop((*outer_)(torch::gelu((*inner_)(x))), is_training()) + x);
   }
@@ -90,7 +90,7 @@ class Bert : public Model {
     word_bias_ = predictions->register_parameter("bias", torch::zeros({options.data.vocabulary}));
     const auto transform = add_folder(*predictions, "transform");
     transform_ = add<Dense>(*transform, "dense", width, width);
-    transform_norm_ = add<LayerNorm>(*transform, "LayerNorm", width, kEpsilon);
+    transform_norm_ = add<LayerNorm>(*transform, "LayerNorm", width, kBertEpsilon);
     next_ = add<Dense>(*heads, "seq_relationship", width, 2);
     if (options.random_weights) initialize();
   }
@@ -160,8 +160,8 @@ class Bert : public Model {
 std::shared_ptr<Model> make_bert(const std::string& name, const ModelOptions& options, int64_t width, int64_t layers) {
   if (options.width > 0) width = options.width;
   if (options.depth > 0) layers = options.depth;
-  if (width % kHeadSize != 0)
-    throw UsageError("--width {}: model '{}' takes multiples of {}, the size of a head", width, name, kHeadSize);
+  if (width % kBertHeadSize != 0)
+    throw UsageError("--width {}: model '{}' takes multiples of {}, the size of a head", width, name, kBertHeadSize);
   if (options.data.shape[0] > kMostTokens)
     refuse_data(name, options, fmt::format("it takes at most {} tokens", kMostTokens));
   return std::make_shared<Bert>(name, options, width, layers);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "plan/wire_format.h"
 
 namespace tutti {
@@ -41,17 +42,13 @@ std::string readers(const Table& table, Reads reads) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 void add_optimizer_options(Rows& rows, OptimizerOptions& values) {
   std::string help = "what gradients become:";
   for (const Optimizer& optimizer : optimizers()) help += "\n  " + optimizer.name + ": " + optimizer.summary;
   rows.add("optimizer", &values.name, help).one_of("optimizer", optimizer_names());
   for (const OptimizerOption& option : optimizer_options()) {
     const std::string users =
-        readers(optimizers(), [&](const Optimizer& optimizer) { return has(optimizer.options, option.name); });
+        readers(optimizers(), [&](const Optimizer& optimizer) { return contains(optimizer.options, option.name); });
     const auto field = std::visit([&](auto member) { return TrainOption::Field(&(values.*member)); }, option.field);
     rows.add(option.name, field, users + ": " + option.help).must_be(option.range);
   }

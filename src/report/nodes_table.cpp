@@ -11,8 +11,6 @@
 namespace tutti {
 namespace {
 
-constexpr double kRounding = 0.0101;  // a speed-up may be stated with two digits, rounded or cut off
-
 /// Runs of one configuration, whatever nodes they ran on.
 struct Runs {
   std::vector<const Cell*> cells;
@@ -118,7 +116,7 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
     if (baseline != baselines.end()) speedup = baseline->second.first / baseline->second.second / runs.shown_mean_s();
     const Cell& stating = runs.stated_average != nullptr ? *runs.stated_average : runs.first();
     if (const auto& stated = stating.stated.speedup) {
-      if (speedup && std::abs(*stated - *speedup) > kRounding)
+      if (speedup && is_stated_otherwise(*stated, *speedup))
         notes.push_back(fmt::format("{}: the text states a speed-up of {:g}; its own run times give {:.2f}",
                                     describe(stating.config), *stated, *speedup));
       speedup = stated;

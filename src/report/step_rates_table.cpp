@@ -10,8 +10,6 @@
 namespace tutti {
 namespace {
 
-constexpr double kRounding = 0.0101;  // a speed-up may be stated with two digits, rounded or cut off
-
 /// "lm1:2, lm6:1", unequal nodes as they are.
 std::string node_shares(const Cell& cell) {
   if (cell.nodes.size() == 1) return cell.nodes[0].name;
@@ -83,7 +81,7 @@ Table step_rates_table(const std::vector<Group>& groups, std::vector<std::string
       std::optional<double> speedup;
       if (!is_alone && rate.rate.n > 0 && group.baseline_rate) speedup = rate.rate.mean / *group.baseline_rate;
       const std::optional<double>& stated = cell->stated.speedup;
-      if (stated && speedup && std::abs(*stated - *speedup) > kRounding)
+      if (stated && speedup && is_stated_otherwise(*stated, *speedup))
         notes.push_back(fmt::format("{} on {}: the text states a speed-up of {:g}; its own figures give {:.2f}",
                                     describe(cell->config), node_shares(*cell), *stated, *speedup));
       row.values.push_back(number_value(stated ? stated : speedup, 2));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ Table statistics_table(const std::vector<Group>& groups);
 
 /// Nodes × ranks of each: steps, run time, speed-up, node list, with averages over repeats on different nodes.
 Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& notes);
+
+/// Whether a speed-up that a text states is another than its own figures give: with two digits, rounded or cut off.
+inline bool is_stated_otherwise(double stated, double speedup) { return std::abs(stated - speedup) > 0.0101; }
 
 /// Cells whose last attempt failed, and why.
 Table failures_table(const std::vector<Cell>& cells);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/names.h"
 #include "sweep/progress.h"
 
 namespace tutti::sweep {
@@ -26,10 +27,6 @@ struct Row {
   std::string name;
   std::map<std::string, Entry> entries;  // by column
 };
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 /// The axes that vary, less the one that is compared: what names a row.
 std::vector<std::string> row_axes(const SweepFolder& folder, const std::string& compare) {
@@ -61,7 +58,7 @@ std::string progress_table(const SweepFolder& folder, const std::string& running
     }
     if (name.empty()) name = cell.is_baseline ? "baseline" : "";
     const std::string column = value(compare);
-    if (!has(columns, column)) columns.push_back(column);
+    if (!contains(columns, column)) columns.push_back(column);
     auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.name == name; });
     if (row == rows.end()) row = rows.insert(rows.end(), {name, {}});
     Entry& entry = row->entries[column];

@@ -16,10 +16,6 @@ using Names = std::vector<std::string>;
 const Names kKeys = {"title",    "axes",    "compare",      "options",         "where", "networks",     "leave-out",
                      "baseline", "repeats", "warmup-steps", "timeout-minutes", "trace", "keep-weights", "quick"};
 
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// Reads the file's parts; every complaint names file and line.
 class Reader {
  public:
@@ -28,7 +24,7 @@ class Reader {
       if (option.rfind("--help", 0) != 0 && !is_set_by_sweeps(option.substr(2))) options_.push_back(option.substr(2));
     axes_ = options_;
     for (const std::string& axis : axis_names())
-      if (!has(axes_, axis)) axes_.push_back(axis);
+      if (!contains(axes_, axis)) axes_.push_back(axis);
   }
 
   [[noreturn]] void fail(const YAML::Node& at, const std::string& what) const {
@@ -80,7 +76,7 @@ class Reader {
   }
 
   void check_name(const YAML::Node& node, const char* kind, const Names& known) const {
-    if (has(known, node.Scalar())) return;
+    if (contains(known, node.Scalar())) return;
     const std::string nearest = nearest_name(node.Scalar(), known);
     fail(node, fmt::format("unknown {} '{}'{}", kind, node.Scalar(),
                            nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
@@ -122,7 +118,7 @@ class Reader {
           std::find_if(axes.begin(), axes.end(), [&name = name](const Axis& a) { return a.name == name.Scalar(); });
       if (axis == axes.end()) fail(name, fmt::format("{}: this sweep has no axis '{}'", what, name.Scalar()));
       for (const std::string& one : values(value, name.Scalar())) {
-        if (!has(axis->values, one))
+        if (!contains(axis->values, one))
           fail(value, fmt::format("{}: the axis '{}' has no value '{}'", what, axis->name, one));
         found[axis->name].insert(one);
       }

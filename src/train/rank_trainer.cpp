@@ -17,8 +17,8 @@
 namespace tutti {
 namespace {
 
-/// While this is alive, cuDNN's own choice of a kernel is taken: a search (--kernel-search) takes seconds, and pays only
-/// for shapes that come again and again.
+/// While this is alive, cuDNN's own choice of a kernel is taken: a search (--kernel-search) takes seconds, and pays
+/// only for shapes that come again and again.
 class NoKernelSearch {
  public:
   explicit NoKernelSearch(bool on) : on_(on), before_(at::globalContext().benchmarkCuDNN()) {

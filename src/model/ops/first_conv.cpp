@@ -12,13 +12,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-constexpr int kTaps = 9;
+constexpr int kFirstTaps = 9;
 
 /// Registers of output channels that are worked on together: 9 taps × 2 of AVX-512's 32, or × 1 of the others' 16.
 constexpr int registers(int width) { return width == 16 ? 2 : 1; }
 
 /// One image and what belongs to it: `image` [height][width], `output` and `gradient` [height-2][width-2][channels].
-struct Shape {
+struct FirstShape {
   int64_t height, width, channels;
   int64_t output_size() const { return (height - 2) * (width - 2) * channels; }
 };
@@ -26,16 +26,17 @@ struct Shape {
 /// `weight` is [tap][channel].
 struct ForwardImage {
   template <int kWidth>
-  static TUTTI_INLINE void run(const float* image, const float* weight, const float* bias, float* output, Shape shape) {
+  static TUTTI_INLINE void run(const float* image, const float* weight, const float* bias, float* output,
+                               FirstShape shape) {
     using Lanes = typename LanesOf<kWidth>::Value;
     constexpr int kRegisters = registers(kWidth);
     for (int64_t block = 0; block < shape.channels; block += kRegisters * kWidth) {
-      Lanes w[kTaps][kRegisters], b[kRegisters];
+      Lanes w[kFirstTaps][kRegisters], b[kRegisters];
 #pragma GCC unroll 2
       for (int j = 0; j < kRegisters; ++j) {
         b[j] = lanes<kWidth>(bias + block + j * kWidth);
 #pragma GCC unroll 9
-        for (int tap = 0; tap < kTaps; ++tap)
+        for (int tap = 0; tap < kFirstTaps; ++tap)
           w[tap][j] = lanes<kWidth>(weight + tap * shape.channels + block + j * kWidth);
       }
       for (int64_t y = 0; y < shape.height - 2; ++y) {
@@ -46,7 +47,7 @@ struct ForwardImage {
 #pragma GCC unroll 2
           for (int j = 0; j < kRegisters; ++j) sum[j] = b[j];
 #pragma GCC unroll 9
-          for (int tap = 0; tap < kTaps; ++tap) {
+          for (int tap = 0; tap < kFirstTaps; ++tap) {
             const float pixel = row[(tap / 3) * shape.width + x + tap % 3];
 #pragma GCC unroll 2
             for (int j = 0; j < kRegisters; ++j) sum[j] += pixel * w[tap][j];
@@ -64,16 +65,16 @@ struct ForwardImage {
 struct BackwardImage {
   template <int kWidth>
   static TUTTI_INLINE void run(const float* image, const float* output, const float* gradient, float* weight_gradient,
-                               float* bias_gradient, Shape shape) {
+                               float* bias_gradient, FirstShape shape) {
     using Lanes = typename LanesOf<kWidth>::Value;
     constexpr int kRegisters = registers(kWidth);
     for (int64_t block = 0; block < shape.channels; block += kRegisters * kWidth) {
-      Lanes w[kTaps][kRegisters], b[kRegisters];
+      Lanes w[kFirstTaps][kRegisters], b[kRegisters];
 #pragma GCC unroll 2
       for (int j = 0; j < kRegisters; ++j) {
         b[j] = lanes<kWidth>(bias_gradient + block + j * kWidth);
 #pragma GCC unroll 9
-        for (int tap = 0; tap < kTaps; ++tap)
+        for (int tap = 0; tap < kFirstTaps; ++tap)
           w[tap][j] = lanes<kWidth>(weight_gradient + tap * shape.channels + block + j * kWidth);
       }
       for (int64_t y = 0; y < shape.height - 2; ++y) {
@@ -88,7 +89,7 @@ struct BackwardImage {
             b[j] += g[j];
           }
 #pragma GCC unroll 9
-          for (int tap = 0; tap < kTaps; ++tap) {
+          for (int tap = 0; tap < kFirstTaps; ++tap) {
             const float pixel = row[(tap / 3) * shape.width + x + tap % 3];
 #pragma GCC unroll 2
             for (int j = 0; j < kRegisters; ++j) w[tap][j] += pixel * g[j];
@@ -99,7 +100,7 @@ struct BackwardImage {
       for (int j = 0; j < kRegisters; ++j) {
         lanes<kWidth>(bias_gradient + block + j * kWidth) = b[j];
 #pragma GCC unroll 9
-        for (int tap = 0; tap < kTaps; ++tap)
+        for (int tap = 0; tap < kFirstTaps; ++tap)
           lanes<kWidth>(weight_gradient + tap * shape.channels + block + j * kWidth) = w[tap][j];
       }
     }
@@ -110,9 +111,9 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& images, const torch::Tensor& weight,
                                const torch::Tensor& bias) {
     const int64_t count = images.size(0);
-    const Shape shape{images.size(2), images.size(3), weight.size(0)};
+    const FirstShape shape{images.size(2), images.size(3), weight.size(0)};
     const torch::Tensor dense = images.contiguous();
-    const torch::Tensor by_tap = weight.reshape({shape.channels, kTaps}).t().contiguous();
+    const torch::Tensor by_tap = weight.reshape({shape.channels, kFirstTaps}).t().contiguous();
     const torch::Tensor dense_bias = bias.contiguous();
     torch::Tensor output = torch::empty({count, shape.channels, shape.height - 2, shape.width - 2}, dense.options(),
                                         torch::MemoryFormat::ChannelsLast);
@@ -134,26 +135,26 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
     const torch::Tensor& images = saved[0];
     const torch::Tensor& output = saved[1];
     const int64_t count = images.size(0);
-    const Shape shape{images.size(2), images.size(3), output.size(1)};
+    const FirstShape shape{images.size(2), images.size(3), output.size(1)};
     const torch::Tensor gradient = gradients[0].contiguous(torch::MemoryFormat::ChannelsLast);
     // One partial sum per part of the batch, added up in order: the result depends on the number of threads only.
     const int64_t parts = std::max<int64_t>(1, std::min<int64_t>(at::get_num_threads(), count));
-    torch::Tensor partial = torch::zeros({parts, kTaps + 1, shape.channels}, images.options());
+    torch::Tensor partial = torch::zeros({parts, kFirstTaps + 1, shape.channels}, images.options());
     const float* const image = images.data_ptr<float>();
     const float* const out = output.data_ptr<float>();
     const float* const g = gradient.data_ptr<float>();
     float* const sums = partial.data_ptr<float>();
     at::parallel_for(0, parts, 1, [=](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
-        float* const w = sums + part * (kTaps + 1) * shape.channels;
+        float* const w = sums + part * (kFirstTaps + 1) * shape.channels;
         for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
           run_widest<BackwardImage>(image + i * shape.height * shape.width, out + i * shape.output_size(),
-                                    g + i * shape.output_size(), w, w + kTaps * shape.channels, shape);
+                                    g + i * shape.output_size(), w, w + kFirstTaps * shape.channels, shape);
         }
       }
     });
     const torch::Tensor total = parts == 1 ? partial[0] : partial.sum(0);
-    return {torch::Tensor(), total.slice(0, 0, kTaps).t().reshape({shape.channels, 1, 3, 3}), total[kTaps]};
+    return {torch::Tensor(), total.slice(0, 0, kFirstTaps).t().reshape({shape.channels, 1, 3, 3}), total[kFirstTaps]};
   }
 };
 
