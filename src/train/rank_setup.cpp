@@ -86,9 +86,11 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
     how.device = own_gpu(transport, options, env);
     if (env.launcher == "torchrun") how.share = share_through_torchrun(env.rank);
   } else if (options.transport == kAutoTransport && may_use_gpus(options, env)) {
-    const torch::Device device = choose_device(options.device, env.local_rank);
-    how.device = std::max<int>(0, device.index());
-    how.gpu_id = device.is_cuda() ? gpu_id(how.device) : "";
+    how.gpu_id = "";
+    if (torch::cuda::is_available()) {  // a rank that lacks one says so once all have joined
+      how.device = choose_device(options.device, env.local_rank).index();
+      how.gpu_id = gpu_id(how.device);
+    }
   }
   how.transport = options.transport;
   how.by_node = options.by_node;

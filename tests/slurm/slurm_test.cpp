@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -213,6 +214,36 @@ TEST_F(SlurmBox, TrainsOnUnequalNodes) {
   expect_completed();
   EXPECT_THAT(log(), HasSubstr("5 ranks on 2 nodes: n[0-1]\n"));
   expect_finished(12, "n0:3 n1:2");
+}
+
+TEST_F(SlurmBox, RunsAPythonProgramOnTwoNodes) {
+  if (*TUTTI_PYTHON_MISSING != 0) GTEST_SKIP() << TUTTI_PYTHON_MISSING;
+  name_ = "python";
+  const std::string program = folder + "/jobs/train.py";
+  std::ofstream(program) << R"(
+import torch, tutti
+job = tutti.init()
+torch.manual_seed(job.rank)
+model = tutti.DistributedDataParallel(torch.nn.Linear(4, 2), strategy="dear")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(8):
+    optimizer.zero_grad()
+    model(torch.full((3, 4), float(job.rank + step))).pow(2).mean().backward()
+    optimizer.step()
+print(f"{job.size} ranks over {job.transport}: {sum(float(p.sum()) for p in model.parameters()):.9f}", flush=True)
+)";
+  const CommandResult result =
+      in_slurm("env SLURM_PMIX_FENCE=ring TUTTI_RUN_NAME=python PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" TUTTI_PYTHON_PATH
+               " srun --mpi=pmix --nodes=2 --ntasks=3 --chdir='" +
+               folder + "' " TUTTI_PYTHON_PROGRAM " '" + program + "'");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  std::map<std::string, int> said;
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("3 ranks over mpi: ") != std::string::npos) ++said[line];
+  ASSERT_EQ(said.size(), 1u) << result.output;
+  EXPECT_EQ(said.begin()->second, 3) << result.output;
+  EXPECT_EQ(record("run").at("launcher"), "srun");
 }
 
 const std::string kSteps = "--steps 60 --strategy bsp";
