@@ -65,10 +65,11 @@ endfunction()
 # one program, FOLDER_tests: headers are read and libraries linked once. To give it more:
 # target_compile_definitions(plan_tests PRIVATE …), add_dependencies(plan_tests …), after the first file.
 #   ALONE             a program of its own, called as the test: where cases come from a header
+#   OPTIMIZED         its program under the sanitizers too: it has loops of its own over much data
 #   TIMEOUT 600       seconds, where 300 may be too few
 #   WITHOUT quick     less than the labels of the folder, TUTTI_TEST_LABELS; tests/CMakeLists.txt says which there are
 function(tutti_add_test name source)
-  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "LINK;WITHOUT" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;OPTIMIZED" "TIMEOUT" "LINK;WITHOUT" ${ARGN})
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   if(ARG_ALONE)
     set(program ${name})
@@ -92,6 +93,9 @@ function(tutti_add_test name source)
   endif()
   target_sources(${program} PRIVATE ${source})
   target_link_libraries(${program} PRIVATE ${ARG_LINK})
+  if(ARG_OPTIMIZED)
+    set_target_properties(${program} PROPERTIES TUTTI_PRECOMPILED light)
+  endif()
   add_test(NAME ${name} COMMAND ${program} ${cases})
   tutti_set_test_up(${name} "${ARG_TIMEOUT}")
   set(labels ${TUTTI_TEST_LABELS})
@@ -110,7 +114,11 @@ function(tutti_finish_test_programs)
   foreach(program ${programs})
     get_target_property(libraries ${program} LINK_LIBRARIES)
     target_link_libraries(${program} PRIVATE tutti::test_main GTest::gmock GTest::gtest Threads::Threads tutti_warnings)
-    tutti_precompile(${program} tests ${libraries})
+    get_target_property(kind ${program} TUTTI_PRECOMPILED)
+    if(NOT kind)
+      set(kind tests)
+    endif()
+    tutti_precompile(${program} ${kind} ${libraries})
   endforeach()
 endfunction()
 
