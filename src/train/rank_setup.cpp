@@ -40,6 +40,9 @@ std::chrono::milliseconds transport_timeout(const TrainOptions& options) {
   return std::chrono::milliseconds(static_cast<int64_t>(options.comm_timeout_s * 1000));
 }
 
+/// Ranks share GPUs when there are more of them.
+int gpu_of(int local_rank) { return local_rank % static_cast<int>(torch::cuda::device_count()); }
+
 /// The GPU that this rank has for itself.
 int own_gpu(const Transport& transport, const TrainOptions& options, const LaunchEnv& env) {
   const std::string others = transports_for_any_device();
@@ -88,7 +91,7 @@ std::unique_ptr<Communicator> connect(const TrainOptions& options, const LaunchE
   } else if (options.transport == kAutoTransport && may_use_gpus(options, env)) {
     how.gpu_id = "";
     if (torch::cuda::is_available()) {  // a rank that lacks one says so once all have joined
-      how.device = choose_device(options.device, env.local_rank).index();
+      how.device = gpu_of(env.local_rank);
       how.gpu_id = gpu_id(how.device);
     }
   }
@@ -121,7 +124,7 @@ torch::Device choose_device(const std::string& wanted, int local_rank) {
   const bool available = torch::cuda::is_available();
   if (wanted == "cpu" || (wanted == "auto" && !available)) return torch::kCPU;
   if (!available) throw UsageError("--device cuda: no usable GPU (this build's libtorch finds none); use --device cpu");
-  return {torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % static_cast<int>(torch::cuda::device_count()))};
+  return {torch::kCUDA, static_cast<c10::DeviceIndex>(gpu_of(local_rank))};
 }
 
 std::chrono::milliseconds pretended_slowness(int rank) {
