@@ -77,6 +77,10 @@ TEST(HugeTensor, IsSynchronizedEquallyByAllStrategies) {
       expect_all_strategies_equal<HugeTensorNetwork>({ranks, 20, optimizer});
 }
 
+TEST(HiddenRead, OfAParameterThatNoOperatorTakesFindsItUpToDate) {
+  expect_all_strategies_equal<HiddenReadNetwork>({2, 10, "sgd"});
+}
+
 /// $TUTTI_REPEATS: how often each strategy runs.
 TEST(EveryStrategy, EndsEachOfManyShortRuns) {
   const char* const repeats = std::getenv("TUTTI_REPEATS");

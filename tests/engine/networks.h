@@ -1,5 +1,6 @@
 #pragma once
 
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
@@ -88,6 +89,31 @@ struct HugeTensorNetwork : AwkwardNetwork {
   torch::Tensor huge = register_parameter("huge", torch::ones({kElements}));
   torch::nn::Linear last = register_module("last", torch::nn::Linear(6, 3));
   torch::Tensor forward(torch::Tensor x) override { return last(x) * huge.mean(); }
+};
+
+/// x times the last element of a parameter, which is read through a pointer: no operator of torch's gets to see it.
+struct TimesLastElement : torch::autograd::Function<TimesLastElement> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& hidden) {
+    const float last = hidden.data_ptr<float>()[hidden.numel() - 1];
+    context->save_for_backward({x});
+    context->saved_data["last"] = static_cast<double>(last);
+    context->saved_data["elements"] = hidden.numel();
+    return x * last;
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               const torch::autograd::tensor_list& gradients) {
+    torch::Tensor of_hidden = torch::zeros({context->saved_data["elements"].toInt()});
+    of_hidden[-1] = (gradients[0] * context->get_saved_variables()[0]).sum();
+    return {gradients[0] * context->saved_data["last"].toDouble(), of_hidden};
+  }
+};
+
+struct HiddenReadNetwork : AwkwardNetwork {
+  torch::Tensor offset = register_parameter("offset", torch::zeros({6}));
+  torch::Tensor hidden = register_parameter("hidden", torch::ones({200'000}));  // whose transfer takes a while
+  torch::nn::Linear last = register_module("last", torch::nn::Linear(6, 3));
+  torch::Tensor forward(torch::Tensor x) override { return last(TimesLastElement::apply(x, hidden) + offset); }
 };
 
 inline std::vector<torch::Tensor> copies(const torch::nn::Module& model) {
