@@ -197,6 +197,14 @@ struct CheckpointRecord {
   double seconds = 0;  // that saving took
 };
 
+/// A run, or a part of it, ended before it was done. One that is killed leaves none.
+struct EndRecord {
+  static constexpr const char* kKind = "end";
+  bool is_failed = false;  // else a signal stopped it, and it can go on
+  int64_t step = 0;
+  std::string reason;
+};
+
 struct RankSummary : RankTimes {
   std::string weights_sha256;
   int64_t peak_rss_bytes = 0;
@@ -250,12 +258,14 @@ void to_json(nlohmann::json& json, const StepBreakdown& record);
 void from_json(const nlohmann::json& json, StepBreakdown& record);
 void to_json(nlohmann::json& json, const CheckpointRecord& record);
 void from_json(const nlohmann::json& json, CheckpointRecord& record);
+void to_json(nlohmann::json& json, const EndRecord& record);
+void from_json(const nlohmann::json& json, EndRecord& record);
 void to_json(nlohmann::json& json, const SummaryRecord& record);
 void from_json(const nlohmann::json& json, SummaryRecord& record);
 
 /// Everything that a training run writes.
-using Record =
-    std::variant<RunRecord, PlanRecord, ProgressRecord, EpochRecord, StepBreakdown, CheckpointRecord, SummaryRecord>;
+using Record = std::variant<RunRecord, PlanRecord, ProgressRecord, EpochRecord, StepBreakdown, CheckpointRecord,
+                            EndRecord, SummaryRecord>;
 
 /// Where records go: a file, a live page, … One that shows only some kinds passes over the others.
 class RecordSink {

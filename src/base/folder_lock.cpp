@@ -39,6 +39,10 @@ Holder read_holder(const std::filesystem::path& file) {
   return holder;
 }
 
+std::string name_of(const Holder& holder) {
+  return holder.pid > 0 ? fmt::format("process {} on {}", holder.pid, holder.host) : "another process";
+}
+
 /// Elsewhere nobody can tell: it counts as alive.
 bool is_alive(const Holder& holder) {
   if (holder.pid <= 0) return false;
@@ -64,13 +68,26 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       continue;
     }
-    holder_ = holder.pid > 0 ? fmt::format("process {} on {}", holder.pid, holder.host) : "another process";
+    holder_ = name_of(holder);
     return;
   }
   fd_ = std::move(fd);
   const std::string me = fmt::format("{} {}\n", ::getpid(), host_name());
   // On a full disk it stays empty, which only means that others wait a little before they complain.
   if (::ftruncate(fd_.get(), 0) != 0 || ::pwrite(fd_.get(), me.data(), me.size(), 0) < 0) return;
+}
+
+std::string lock_holder(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "lock";
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return "";
+  // A shared lock, let go at once: whoever wants the folder in this moment finds no live holder's name, and tries
+  // again.
+  while (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return name_of(read_holder(file));
+    if (errno != EINTR) return "";
+  }
+  return "";
 }
 
 }  // namespace tutti

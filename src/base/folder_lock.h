@@ -26,4 +26,8 @@ class FolderLock {
   std::string holder_, problem_;
 };
 
+/// Who holds the lock of this folder, for those who only look: "process 4711 on node3". "" where nobody does, there has
+/// never been a lock, or nobody can tell.
+std::string lock_holder(const std::filesystem::path& folder);
+
 }  // namespace tutti

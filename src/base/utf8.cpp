@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tutti {
@@ -45,6 +46,11 @@ std::string valid_utf8(std::string text) {
     at += length == 0 ? 1 : length;
   }
   return mended;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80; }));
 }
 
 std::string printable(std::string text) {

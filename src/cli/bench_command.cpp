@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/build_info.h"
 #include "base/process.h"
+#include "cli/json_output.h"
 #include "cli/option_names.h"
 #include "comm/launch_env.h"
 #include "record/record_file.h"
@@ -31,6 +33,7 @@ struct BenchArguments {
   bool quick = false;
   std::string resume;  // a folder
   bool list = false;
+  bool as_json = false;
   bool dry_run = false;
   std::string folder;
   std::string runs = "runs";
@@ -164,9 +167,18 @@ int start(const BenchArguments& arguments, const std::vector<std::string>& train
 
 int run(const BenchArguments& arguments, const CLI::App& command, const std::vector<std::string>& train_options) {
   if (arguments.list) {
-    fmt::print("{}", list_sweeps(train_options));
+    const std::vector<SweepSummary> sweeps = list_sweeps(train_options);
+    if (!arguments.as_json) fmt::print("{}", describe(sweeps));
+    nlohmann::json all = nlohmann::json::array();
+    for (const SweepSummary& sweep : sweeps)
+      all.push_back({{"name", sweep.name},
+                     {"title", sweep.title},
+                     {"cells", sweep.cells},
+                     {"quick_cells", sweep.quick_cells ? nlohmann::json(*sweep.quick_cells) : nlohmann::json()}});
+    if (arguments.as_json) print_json(all);
     return 0;
   }
+  if (arguments.as_json) throw UsageError("--json goes with --list; what a sweep measures is JSON in its cells.jsonl");
   const LaunchEnv env = read_launch_env();
   if (env.size > 1)
     throw UsageError(
@@ -200,6 +212,7 @@ void describe(CLI::App& command, BenchArguments& arguments) {
           "go on with the sweep in this folder (unset: the newest, of SWEEP if given); failed cells are tried again")
       ->expected(0, 1);
   command.add_flag("--list", arguments.list, "show the sweeps there are");
+  add_json_flag(command, arguments.as_json);
   command.add_flag("--dry-run", arguments.dry_run, "show the cells, in order, and their commands; run nothing");
   command.add_option("-o,--output", arguments.folder, "folder of the sweep (unset: RUNS/TIME-bench-NAME)");
   command.add_option("--repeats", arguments.repeats, "how often each cell is measured (unset: what the sweep says)");

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "cli/json_output.h"
 #include "cli/rank_arguments.h"
 #include "comm/connect.h"
 #include "comm/mpi/mpi.h"
@@ -22,6 +23,7 @@ struct CheckArguments {
   std::string model, json_file;
   std::string runs_folder = "runs";
   double link_gbps = 0;
+  bool as_json = false;
 };
 
 int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
@@ -38,7 +40,11 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
     comm = arguments.ranks.connect(env);
   } catch (const CommFailed& error) {
     // Whoever sees it says so: rank 0 may be the one that is missing.
-    fmt::print("{}\n", line_of({Severity::problem, "ranks", error.what()}));
+    const CheckReport nobody{{}, {}, {}, {}, {{Severity::problem, "ranks", error.what()}}};
+    if (arguments.as_json && arguments.json_file.empty() && env.rank == 0)
+      print_json(to_json(nobody));
+    else
+      fmt::print(arguments.as_json ? stderr : stdout, "{}\n", line_of(nobody.findings.front()));
     std::fflush(stdout);
     return 1;
   }
@@ -49,7 +55,10 @@ int run(const CheckArguments& arguments, const AskTorch& ask_torch) {
   options.gpu_timeout = std::chrono::milliseconds(static_cast<int64_t>(arguments.ranks.timeout_s * 1000));
   const CheckReport report = run_check(*comm, options);
   if (comm->rank() == 0) {
-    fmt::print("{}", describe(report));
+    if (arguments.as_json && arguments.json_file.empty())
+      print_json(to_json(report));
+    else
+      fmt::print("{}", describe(report));
     std::fflush(stdout);
     if (!arguments.json_file.empty()) write_file_atomically(arguments.json_file, to_json(report).dump(1) + "\n");
   }
@@ -69,7 +78,11 @@ std::function<int()> add_check_command(CLI::App& program, AskTorch ask_torch) {
       ->capture_default_str();
   command->add_option("--runs", arguments->runs_folder, "folder that holds the runs: is there room?")
       ->capture_default_str();
-  command->add_option("--json", arguments->json_file, "write all that was seen to this file");
+  CLI::Option* const json =
+      command
+          ->add_option("--json", arguments->json_file,
+                       "write all that was seen to this file; without one, print it as JSON instead of the table")
+          ->expected(0, 1);
   arguments->ranks.add_to(*command);
   command->footer(
       "Started as the training will be:\n"
@@ -80,7 +93,10 @@ std::function<int()> add_check_command(CLI::App& program, AskTorch ask_torch) {
       "A table by node, then a line for each finding. ok: as it should be. warning: costs time or comfort, such as a\n"
       "link under half of what is usual. problem: training cannot be trusted, such as another binary on one node.\n"
       "Exit code: 0 without problems, 1 with one, 2 for what cannot be meant.");
-  return [arguments, ask = std::move(ask_torch)] { return run(*arguments, ask); };
+  return [arguments, json, ask = std::move(ask_torch)] {
+    arguments->as_json = json->count() > 0;
+    return run(*arguments, ask);
+  };
 }
 
 }  // namespace tutti

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/process.h"
+#include "cli/json_output.h"
 #include "netbox/box.h"
 #include "netbox/needs.h"
 #include "netbox/network.h"
@@ -36,6 +38,7 @@ struct ClusterArguments {
   std::vector<std::string> chosen;  // nodes
   bool all = false;
   bool measure = false;
+  bool as_json = false;
   std::string node;
   std::string map_by;
   std::vector<std::string> command;
@@ -191,7 +194,11 @@ int status_command(const ClusterArguments& arguments) {
   } else {
     std::this_thread::sleep_for(kLoadWindow);
   }
-  fmt::print("{}", status_text(cluster, statuses, load_between(begin, read_cpu_times())));
+  const MachineLoad load = load_between(begin, read_cpu_times());
+  if (arguments.as_json)
+    print_json(status_json(cluster, statuses, load));
+  else
+    fmt::print("{}", status_text(cluster, statuses, load));
   return 0;
 }
 
@@ -275,6 +282,7 @@ std::function<int()> add_cluster_command(CLI::App& program) {
             "needed, or --all");
   CLI::App* status = add_action(*command, arguments, "status", "nodes, their links and processes");
   status->add_flag("--measure", arguments->measure, "send with iperf3 for 2 s from each node to the next, too");
+  add_json_flag(*status, arguments->as_json);
   add_action(*command, arguments, "down", "remove the cluster and whatever is left of one");
   command->footer(
       "Each node is a network namespace with its own host name, address, /etc/hosts and /dev/shm; a link shaped to a\n"

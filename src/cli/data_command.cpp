@@ -5,11 +5,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/files.h"
 #include "base/names.h"
 #include "base/sha256.h"
+#include "cli/json_output.h"
 #include "data/catalog.h"
 #include "data/dataset.h"
 #include "data/download.h"
@@ -30,6 +34,7 @@ struct DataArguments {
   std::string action = "list";
   std::string name;
   std::string folder;
+  bool as_json = false;
 };
 
 const char* kind_name(SampleKind kind) {
@@ -66,41 +71,69 @@ std::string found_in(const KnownData& known) {
   return folder.empty() ? "" : fs::absolute(folder).lexically_normal().string();
 }
 
-void print_row(const std::string& name, const std::string& kind, const std::string& samples, const std::string& where) {
-  fmt::print("{:<23} {:<13} {:>17}  {}\n", name, kind, samples, where);
+/// A data set as the list shows it.
+struct DataRow {
+  std::string name, kind, where, problem;
+  std::optional<std::pair<int64_t, int64_t>> samples;  // to train, and to test
+};
+
+DataRow look_at_data(const std::string& name) {
+  DataRow row{name, "", "", "", {}};
+  if (name == "synthetic") {
+    row.kind = "as the model";
+    row.where = "made up, of the shape that the model takes";
+    return row;
+  }
+  const KnownData* const known = find_known_data(name);
+  row.where = known != nullptr ? found_in(*known) : name == "digits" ? "drawn by Tutti" : "made up";
+  if (row.where.empty()) {
+    row.problem = "not there: " + how_to_get(*known);
+    return row;
+  }
+  try {
+    const TrainTest data = open_data(options_for(name, ""));
+    row.kind = kind_name(data.train->traits().kind);
+    row.samples = {data.train->size(), data.test->size()};
+  } catch (const Error& error) {
+    row.problem = "unusable: " + first_line(error.what());
+  }
+  return row;
 }
 
-int list() {
-  print_row("name", "kind", "train + test", "where");
+int list(bool as_json) {
+  nlohmann::json all = nlohmann::json::array();
+  const std::string layout = "{:<23} {:<13} {:>17}  {}\n";
+  if (!as_json) fmt::print(fmt::runtime(layout), "name", "kind", "train + test", "where");
   for (const std::string& name : data_names()) {
-    if (name == "synthetic") {
-      print_row(name, "as the model", "", "made up, of the shape that the model takes");
-      continue;
-    }
-    const KnownData* const known = find_known_data(name);
-    const std::string made = name == "digits" ? "drawn by Tutti" : "made up";
-    const std::string where = known != nullptr ? found_in(*known) : made;
-    if (known != nullptr && where.empty()) {
-      print_row(name, "", "", "not there: " + how_to_get(*known));
-      continue;
-    }
-    try {
-      const TrainTest data = open_data(options_for(name, ""));
-      print_row(name, kind_name(data.train->traits().kind),
-                fmt::format("{} + {}", data.train->size(), data.test->size()), where);
-    } catch (const Error& error) {
-      print_row(name, "", "", "unusable: " + first_line(error.what()));
-    }
+    const DataRow row = look_at_data(name);
+    const auto& samples = row.samples;
+    const auto or_null = [](const std::string& text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); };
+    all.push_back({{"name", row.name},
+                   {"kind", or_null(row.kind)},
+                   {"train", samples ? nlohmann::json(samples->first) : nlohmann::json()},
+                   {"test", samples ? nlohmann::json(samples->second) : nlohmann::json()},
+                   {"where", or_null(row.where)},
+                   {"problem", or_null(row.problem)}});
+    if (as_json) continue;
+    fmt::print(fmt::runtime(layout), row.name, row.kind,
+               samples ? fmt::format("{} + {}", samples->first, samples->second) : "",
+               row.problem.empty() ? row.where : row.problem);
   }
+  if (as_json) print_json(all);
   return 0;
 }
 
-/// What is wrong with one data set. Prints as it goes, so that one run shows everything.
+/// What is wrong with one data set. Prints as it goes, so that one run shows everything; as JSON, at the end.
 class Verification {
  public:
-  void fine(const std::string& what) { fmt::print("  ok     {}\n", what); }
+  explicit Verification(bool as_json) : as_json_(as_json) {}
+
+  void begin(const std::string& what) {
+    if (!as_json_) fmt::print("{}\n", what);
+  }
+  void fine(const std::string& what) { add(true, what); }
   void wrong(const std::string& what) {
-    fmt::print("  WRONG  {}\n", what);
+    add(false, what);
     ++problems_;
   }
   void check_file(const fs::path& path, const std::string& sha256) {
@@ -119,9 +152,17 @@ class Verification {
     }
   }
   int problems() const { return problems_; }
+  const nlohmann::json& checks() const { return checks_; }
 
  private:
+  void add(bool is_ok, const std::string& what) {
+    checks_.push_back({{"ok", is_ok}, {"what", what}});
+    if (!as_json_) fmt::print("  {}  {}\n", is_ok ? "ok   " : "WRONG", what);
+  }
+
+  bool as_json_;
   int problems_ = 0;
+  nlohmann::json checks_ = nlohmann::json::array();
 };
 
 /// The lines of sha256sum's output: "HASH  NAME".
@@ -172,7 +213,7 @@ void read_all(const DataOptions& options, const KnownData* known, Verification& 
 void verify_known(const KnownData& known, const std::string& given, Verification& verification) {
   const fs::path folder =
       require_data_folder(given, known.folder, how_to_get(known) + ", or name its folder with --data-folder.");
-  fmt::print("{} in {}\n", known.name, fs::absolute(folder).lexically_normal().string());
+  verification.begin(fmt::format("{} in {}", known.name, fs::absolute(folder).lexically_normal().string()));
   // Files of another origin (unpacked ones, for instance) are judged by what they hold.
   const bool has_known_files = !known.files.empty() && fs::exists(folder / known.files.front().name);
   if (has_known_files) {
@@ -200,15 +241,16 @@ std::vector<std::string> verifiable_names() {
 }
 
 int verify(const DataArguments& arguments) {
-  Verification verification;
+  Verification verification(arguments.as_json);
   const KnownData* const known = find_known_data(arguments.name);
   if (known != nullptr) {
     verify_known(*known, arguments.folder, verification);
     if (const KnownData* const other = find_known_data(known->also_needs)) verify_known(*other, "", verification);
   } else {
-    fmt::print("{}\n", arguments.name);
+    verification.begin(arguments.name);
     read_all(options_for(arguments.name, arguments.folder), nullptr, verification);
   }
+  if (arguments.as_json) print_json({{"name", arguments.name}, {"checks", verification.checks()}});
   std::fflush(stdout);
   if (verification.problems() > 0)
     throw Error("{}: {} of these checks failed", arguments.name, verification.problems());
@@ -250,9 +292,11 @@ int get(const DataArguments& arguments) {
 }
 
 int run(const DataArguments& arguments) {
-  if (arguments.action == "list") return list();
+  if (arguments.action == "list") return list(arguments.as_json);
   if (arguments.action != "verify" && arguments.action != "get")
     throw UsageError(unknown_name("action", arguments.action, {"list", "verify", "get"}));
+  if (arguments.as_json && arguments.action == "get")
+    throw UsageError("--json goes with `tutti data list` and `tutti data verify`");
   if (arguments.name.empty()) throw UsageError("`tutti data {0}` needs a name: tutti data {0} mnist", arguments.action);
   const std::vector<std::string> names = verifiable_names();
   if (std::find(names.begin(), names.end(), arguments.name) == names.end())
@@ -269,6 +313,7 @@ std::function<int()> add_data_command(CLI::App& program) {
   command->add_option("name", arguments->name, "a data set's name, or bert-vocab");
   command->add_option("--data-folder", arguments->folder,
                       "where the files are, or shall be; unset: where training looks, or data/NAME");
+  add_json_flag(*command, arguments->as_json);
   command->footer(
       "Examples:\n"
       "  tutti data                      what there is, how much, and where\n"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/build_info.h"
 #include "base/crash_report.h"
@@ -20,6 +22,7 @@
 #include "cli/cluster_command.h"
 #include "cli/data_command.h"
 #include "cli/explain_command.h"
+#include "cli/json_output.h"
 #include "cli/models_command.h"
 #include "cli/option_names.h"
 #include "cli/plan_command.h"
@@ -27,6 +30,7 @@
 #include "cli/recipe.h"
 #include "cli/report_command.h"
 #include "cli/run_command.h"
+#include "cli/runs_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
 #include "cli/train_command.h"
@@ -51,6 +55,13 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   return names;
 }
 
+bool has_word(int argc, char** argv, std::string_view word) { return std::count(argv + 1, argv + argc, word) > 0; }
+
+bool takes_words(const CLI::App& command) {
+  const std::vector<const CLI::Option*> options = command.get_options();
+  return std::any_of(options.begin(), options.end(), [](const auto* option) { return option->get_positional(); });
+}
+
 /// CLI11 says "The following arguments were not expected"; a person wants to know what was meant.
 void suggest_names(const CLI::App& program, int argc, char** argv) {
   const CLI::App* command = &program;
@@ -64,6 +75,8 @@ void suggest_names(const CLI::App& program, int argc, char** argv) {
       if (command == &program) return;
       break;
     }
+    // What is none of its subcommands may be one of its other words.
+    if (takes_words(*command) && std::find(names.begin(), names.end(), word) == names.end()) break;
     if (std::find(names.begin(), names.end(), word) == names.end())
       throw UsageError("{} See `{} --help`.", unknown_name("command", word, names), shown);
     command = command->get_subcommand(word);
@@ -89,6 +102,8 @@ int run(int argc, char** argv) {
                    "./tutti");
   program.set_version_flag("--version",
                            fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
+  bool as_json = false;
+  program.add_flag("--json", as_json, "with --version: print JSON");
   program.require_subcommand(0, 1);
   program.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
@@ -111,6 +126,7 @@ int run(int argc, char** argv) {
   commands["report"] = add_report_command(program);
   commands["calibrate"] = add_calibrate_command(program);
   commands["status"] = add_status_command(program);
+  commands["runs"] = add_runs_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);
@@ -119,10 +135,15 @@ int run(int argc, char** argv) {
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
+    if (dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr && has_word(argc, argv, "--json")) {
+      print_json({{"version", build_version()}, {"commit", build_commit()}, {"build", build_type()}});
+      return 0;
+    }
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
     throw UsageError("{}. See `tutti{} --help`.", error.what(),
                      argc > 1 && argv[1][0] != '-' ? std::string(" ") + argv[1] : "");
   }
+  if (as_json) throw UsageError("--json needs --version, or a command before it: tutti runs --json.");
   for (const CLI::App* command : program.get_subcommands()) return commands.at(command->get_name())();
   fmt::print("{}", program.help());
   return 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/json_output.h"
 #include "model/cost.h"
 
 namespace tutti {
@@ -65,7 +66,7 @@ int run(const ModelsArguments& arguments) {
                fmt::format("{:.3f} GFLOP", static_cast<double>(row.cost.forward_flop) * 1e-9),
                fmt::format("{:.1f} MB", static_cast<double>(row.cost.activation_bytes) * 1e-6));
   }
-  if (arguments.json) fmt::print("{}\n", list.dump(1));
+  if (arguments.json) print_json(list);
   return 0;
 }
 
@@ -77,7 +78,7 @@ std::function<int()> add_models_command(CLI::App& program) {
   command->add_option("names", arguments->names, "only these")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--width", arguments->width, "as in `tutti train`");
   command->add_option("--depth", arguments->depth, "as in `tutti train`");
-  command->add_flag("--json", arguments->json, "as JSON");
+  add_json_flag(*command, arguments->json);
   command->footer(
       "With the data each was published with; `tutti train` makes it for the data it gets.\n"
       "forward/sample: convolutions and matrix products, a multiplication and an addition being two; backward takes "

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "cli/json_output.h"
 #include "record/cell.h"
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
@@ -113,11 +115,42 @@ void print_advice(const Workload& workload, const Cluster& cluster, const Planne
                (change.samples_per_s / best.samples_per_s - 1) * 100, change.best.name, change.best.settings);
 }
 
+nlohmann::json strategies_json(const std::vector<PlannedStrategy>& planned) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const PlannedStrategy& one : planned) all.push_back(to_json(one));
+  return all;
+}
+
+/// What print_advice() says.
+nlohmann::json advice_json(const Workload& workload, const Cluster& cluster, int ranks,
+                           const ClusterPlanArguments& arguments) {
+  if (ranks == 1) return {};
+  nlohmann::json changes = nlohmann::json::array();
+  for (const WhatIf& change : what_ifs(workload, cluster, ranks, arguments.servers))
+    changes.push_back({{"change", change.change},
+                       {"samples_per_s", change.samples_per_s},
+                       {"strategy", change.best.name},
+                       {"settings", change.best.settings}});
+  const int small = size_below(workload, cluster, arguments.efficiency_bound, arguments.servers);
+  return {
+      {"ranks", ranks},
+      {"efficiency_bound", arguments.efficiency_bound},
+      {"ranks_below_bound", small > 0 ? nlohmann::json(small) : nlohmann::json()},
+      {"servers_needed",
+       lay_out(cluster, ranks).nodes > 1 ? nlohmann::json(servers_needed(workload, cluster, ranks)) : nlohmann::json()},
+      {"what_if", changes}};
+}
+
 }  // namespace
 
 int plan_cluster(const ClusterPlanArguments& arguments) {
   if (arguments.cluster == "list") {
-    for (const std::string& name : shipped_clusters()) fmt::print("{:<14} {}\n", name, load_cluster(name).about);
+    nlohmann::json all = nlohmann::json::array();
+    for (const std::string& name : shipped_clusters()) {
+      all.push_back({{"name", name}, {"about", load_cluster(name).about}});
+      if (!arguments.as_json) fmt::print("{:<14} {}\n", name, load_cluster(name).about);
+    }
+    if (arguments.as_json) print_json(all);
     return 0;
   }
   check(arguments);
@@ -126,28 +159,60 @@ int plan_cluster(const ClusterPlanArguments& arguments) {
   const Workload workload = workload_of(arguments);
   const std::vector<int> sizes = sizes_of(arguments, cluster);
 
-  fmt::print("{}: {}\n{}, batch {:g} per rank{}, {}; simulated, not measured\n", cluster.name, cluster.about,
-             arguments.model, arguments.batch,
-             arguments.accumulate > 1 ? fmt::format(" × {} micro-batches", arguments.accumulate) : "",
-             arguments.optimizer);
+  if (!arguments.as_json)
+    fmt::print("{}: {}\n{}, batch {:g} per rank{}, {}; simulated, not measured\n", cluster.name, cluster.about,
+               arguments.model, arguments.batch,
+               arguments.accumulate > 1 ? fmt::format(" × {} micro-batches", arguments.accumulate) : "",
+               arguments.optimizer);
   std::string records;
   std::vector<PlannedStrategy> planned;
+  nlohmann::json sizes_json = nlohmann::json::array();
   for (const int ranks : sizes) {
     planned = plan_all(workload, cluster, ranks, arguments.servers);
-    print_table(planned, ranks, best_of(planned).name);
+    if (arguments.as_json)
+      sizes_json.push_back(
+          {{"ranks", ranks}, {"best", best_of(planned).name}, {"strategies", strategies_json(planned)}});
+    else
+      print_table(planned, ranks, best_of(planned).name);
     if (!arguments.records.empty()) records += records_of(planned, arguments, cluster, ranks);
   }
-  fmt::print("\n{}", kBestMeans);
   const PlannedStrategy& best = best_of(planned);
-  if (!arguments.brief) print_advice(workload, cluster, best, sizes.back(), arguments);
+  if (arguments.as_json) {
+    nlohmann::json all = {{"cluster", cluster.name},
+                          {"about", cluster.about},
+                          {"model", arguments.model},
+                          {"batch", arguments.batch},
+                          {"accumulate", arguments.accumulate},
+                          {"optimizer", arguments.optimizer},
+                          {"is_simulated", true},
+                          {"sizes", sizes_json}};
+    if (!arguments.brief) all["advice"] = advice_json(workload, cluster, sizes.back(), arguments);
+    print_json(all);
+  } else {
+    fmt::print("\n{}", kBestMeans);
+    if (!arguments.brief) print_advice(workload, cluster, best, sizes.back(), arguments);
+  }
   if (!arguments.records.empty()) write_file_atomically(arguments.records, records);
   if (!arguments.trace.empty()) {
     const PlannedStrategy traced = plan_strategy(workload, cluster, sizes.back(), best.name, best.options, true);
     write_file_atomically(arguments.trace, chrome_trace({traced.step.trace}, traced.plan));
-    fmt::print("Predicted timeline of {} at {} ranks: {} (open it at https://ui.perfetto.dev)\n", best.name,
-               sizes.back(), arguments.trace);
+    if (!arguments.as_json)
+      fmt::print("Predicted timeline of {} at {} ranks: {} (open it at https://ui.perfetto.dev)\n", best.name,
+                 sizes.back(), arguments.trace);
   }
   return 0;
+}
+
+nlohmann::json to_json(const PlannedStrategy& planned) {
+  return {{"strategy", planned.name},
+          {"settings", planned.settings},
+          {"transfers", planned.plan.transfers.size()},
+          {"servers", planned.plan.servers},
+          {"step_s", planned.step.step_s},
+          {"compute_s", planned.step.compute_s},
+          {"exposed_s", planned.step.exposed_s},
+          {"samples_per_s", planned.samples_per_s},
+          {"efficiency", planned.efficiency}};
 }
 
 }  // namespace tutti

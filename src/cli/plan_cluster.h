@@ -1,8 +1,10 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/planner.h"
 #include "tutti/profile.h"
 
 namespace tutti {
@@ -19,7 +21,8 @@ struct ClusterPlanArguments {
   int nodes = 0;  // of the cluster's last group; 0: as its file says
   int servers = 0;
   double efficiency_bound = 0.8;
-  bool brief = false;   // the tables alone
+  bool brief = false;  // the tables alone
+  bool as_json = false;
   std::string trace;    // file for the timeline of the best strategy at the largest size
   std::string records;  // file for records
   Profile measured;     // of a run, instead of a computed one
@@ -27,5 +30,8 @@ struct ClusterPlanArguments {
 
 /// Prints tables of predictions, the best strategy with its sizes, and why.
 int plan_cluster(const ClusterPlanArguments& arguments);
+
+/// A strategy with its sizes and what was predicted of it, without its plan.
+nlohmann::json to_json(const PlannedStrategy& planned);
 
 }  // namespace tutti

@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
+#include "cli/json_output.h"
 #include "cli/option_arguments.h"
 #include "cli/plan_cluster.h"
 #include "record/run_finder.h"
@@ -53,54 +55,83 @@ int run_on_cluster(const PlanArguments& arguments, bool has_batch) {
   return plan_cluster(cluster);
 }
 
+/// A plan of the run, simulated, and what its steps took where they were measured.
+struct PredictedPlan {
+  PlannedStrategy planned;
+  std::string how;  // ", as run"
+  std::optional<double> measured_s;
+};
+
 /// The run's own plan, the one asked for, and every strategy with its best sizes: all simulated as `--strategy auto`
 /// does it.
-void print_predictions(const RecordedRun& run, const std::optional<PlannedStrategy>& asked, int ranks,
-                       const CandidateRules& rules) {
-  const Cluster cluster = cluster_of_run(*run.links, ranks);
+std::vector<PredictedPlan> predict(const RecordedRun& run, const std::optional<PlannedStrategy>& asked, int ranks,
+                                   const CandidateRules& rules) {
+  std::vector<PredictedPlan> rows;
   const bool has_run = ranks == run.plan.ranks;
-  std::vector<PlannedStrategy> rows;
-  std::vector<std::string> labels;
-  const auto add = [&](const PlannedStrategy& row, const char* how) {
-    rows.push_back(row);
-    labels.push_back(row.name + how);
-  };
   if (has_run) {
     PlannedStrategy own;
     own.name = run.plan.strategy;
     own.settings = run.settings;
     own.plan = run.plan;
-    own.step = simulate_run(run.plan, run.profile, cluster);
-    add(own, ", as run");
+    own.step = simulate_run(run.plan, run.profile, cluster_of_run(*run.links, ranks));
+    rows.push_back({own, ", as run", run.step_s});
   }
-  if (asked && rules.allows(find_strategy(asked->name))) add(*asked, ", as asked");
-  for (const PlannedStrategy& one : plan_run(run.profile, *run.links, ranks, rules)) add(one, "");
-  const PlannedStrategy& best = best_of(rows);
+  if (asked && rules.allows(find_strategy(asked->name))) rows.push_back({*asked, ", as asked", {}});
+  for (const PlannedStrategy& one : plan_run(run.profile, *run.links, ranks, rules)) rows.push_back({one, "", {}});
+  for (std::size_t i = has_run ? 1 : 0; has_run && i < rows.size(); ++i) {
+    const auto tried = run.tried_s.find(rows[i].planned.name + " " + rows[i].planned.settings);
+    if (tried != run.tried_s.end()) rows[i].measured_s = tried->second;
+  }
+  return rows;
+}
 
+/// Which of them is the best.
+std::size_t best_of(const std::vector<PredictedPlan>& rows) {
+  std::vector<PlannedStrategy> planned;
+  for (const PredictedPlan& row : rows) planned.push_back(row.planned);
+  return static_cast<std::size_t>(&best_of(planned) - planned.data());
+}
+
+void print_predictions(const RecordedRun& run, const std::vector<PredictedPlan>& rows, int ranks) {
+  const Cluster cluster = cluster_of_run(*run.links, ranks);
+  const bool has_run = ranks == run.plan.ranks;
+  const std::size_t best = best_of(rows);
   fmt::print("simulated on {} ranks, each strategy with the sizes found best for it:\n", ranks);
   if (!has_run)
     fmt::print("(links and computation as measured with {} ranks: {} may well be slower)\n", run.plan.ranks, ranks);
   fmt::print("  {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", "strategy", "transfers", "step", "exposed", "measured",
              "sizes");
   const auto ms = [](double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3); };
-  const auto measured = [&](std::size_t i) -> std::string {
-    if (!has_run) return "";
-    if (i == 0) return run.step_s ? ms(*run.step_s) : "";
-    const auto tried = run.tried_s.find(rows[i].name + " " + rows[i].settings);
-    return tried == run.tried_s.end() ? "" : ms(tried->second);
-  };
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    fmt::print("{} {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", &rows[i] == &best ? "*" : " ", labels[i],
-               rows[i].plan.transfers.size(), ms(rows[i].step.step_s), ms(rows[i].step.exposed_s), measured(i),
-               rows[i].settings);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const PlannedStrategy& one = rows[i].planned;
+    fmt::print("{} {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", i == best ? "*" : " ", one.name + rows[i].how,
+               one.plan.transfers.size(), ms(one.step.step_s), ms(one.step.exposed_s),
+               rows[i].measured_s ? ms(*rows[i].measured_s) : "", one.settings);
+  }
   fmt::print("\n{}", kBestMeans);
   if (has_run)
     fmt::print("measured: the median of the run's steps after warm-up{}.\n",
                run.tried_s.empty() ? "" : "; of others, of the steps in which auto tried them");
-  fmt::print("\n{}", reasons(best, cluster, ranks));
-  if (has_run && &best != &rows[0])
+  fmt::print("\n{}", reasons(rows[best].planned, cluster, ranks));
+  if (has_run && best != 0)
     fmt::print("The run's own plan is predicted to take {:.1f} % longer.\n",
-               (rows[0].step.step_s / best.step.step_s - 1) * 100);
+               (rows[0].planned.step.step_s / rows[best].planned.step.step_s - 1) * 100);
+}
+
+nlohmann::json predictions_json(const std::vector<PredictedPlan>& rows) {
+  nlohmann::json all = nlohmann::json::array();
+  if (rows.empty()) return all;
+  const std::size_t best = best_of(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    nlohmann::json one = to_json(rows[i].planned);
+    for (const char* const key : {"samples_per_s", "efficiency"}) one.erase(key);  // a profile has no batch
+    one["is_as_run"] = rows[i].how == ", as run";
+    one["is_as_asked"] = rows[i].how == ", as asked";
+    one["is_best"] = i == best;
+    one["measured_s"] = rows[i].measured_s ? nlohmann::json(*rows[i].measured_s) : nlohmann::json();
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
@@ -123,6 +154,15 @@ int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
     asked = plan_run(strategy, options, profile, run.links.value_or(Links{}), ranks, rules);
     check_plan(asked->plan);
   }
+  const std::vector<PredictedPlan> rows = run.links ? predict(run, asked, ranks, rules) : std::vector<PredictedPlan>();
+  if (arguments.cluster.as_json) {
+    print_json({{"ranks", ranks},
+                {"plan", asked ? asked->plan : run.plan},
+                {"profile", profile},
+                {"links", run.links ? nlohmann::json(*run.links) : nlohmann::json()},
+                {"predictions", predictions_json(rows)}});
+    return 0;
+  }
   fmt::print("{}", describe(asked ? asked->plan : run.plan));
   fmt::print("measured on rank 0: forward {:.2f} ms, backward {:.2f} ms, update {:.2f} ms, the rest {:.2f} ms\n",
              profile.forward_s * 1e3, profile.backward_s * 1e3, profile.update_s * 1e3, profile.rest_s * 1e3);
@@ -135,7 +175,7 @@ int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
   const LinkCost& links = run.links->all_reduce;
   fmt::print("measured all-reduce: {:.1f} µs + {:.3f} ns per byte (residual {:.0f} %, {} sizes)\n\n",
              links.startup_s * 1e6, links.per_byte_s * 1e9, links.residual * 100, links.samples.size());
-  print_predictions(run, asked, ranks, rules);
+  print_predictions(run, rows, ranks);
   if (!run.links->push_pull.is_measured())
     fmt::print("A run with --strategy bytescheduler-ps also measures what parameter servers take.\n");
   return 0;
@@ -151,6 +191,7 @@ std::function<int()> add_plan_command(CLI::App& program) {
   command->add_option("--ranks", arguments->ranks,
                       "for another number of ranks (with the links as they were measured)");
   command->add_flag("--print", "print the plan as a table (this is what it does)");
+  add_json_flag(*command, arguments->cluster.as_json);
   add_options(*command, strategy_option_table(arguments->strategy, "Strategy of a run", /*offers_auto=*/false));
   const auto group = [](CLI::Option* option) { option->group("On a cluster"); };
   ClusterPlanArguments& cluster = arguments->cluster;

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/gnuplot.h"
 #include "base/names.h"
+#include "cli/json_output.h"
 #include "cli/rank_arguments.h"
 #include "comm/connect.h"
 #include "comm/exchange.h"
@@ -33,6 +34,7 @@ struct ProbeArguments {
   int repeats = 2000;
   std::vector<std::string> ops;
   std::string links_file = "links.json", plot_file;
+  bool as_json = false;
 };
 
 void check_folder(const char* option, const std::string& file) {
@@ -116,7 +118,22 @@ LinksReport measure(Communicator& comm, const ProbeArguments& arguments, ProbeOp
   return report;
 }
 
+/// False where no plot was asked for, or none can be made.
+bool draw(const LinksReport& report, const ProbeArguments& arguments) {
+  if (arguments.plot_file.empty()) return false;
+  if (draw_with_gnuplot(gnuplot_program(report.levels, arguments.plot_file))) return true;
+  fmt::print(stderr, "tutti: there is no gnuplot, so no {}: the bars have to do (apt-get install gnuplot-nox)\n",
+             arguments.plot_file);
+  return false;
+}
+
 void show(const LinksReport& report, const ProbeArguments& arguments) {
+  write_file_atomically(arguments.links_file, to_json(report).dump(1) + "\n");
+  if (arguments.as_json) {
+    print_json(to_json(report));
+    draw(report, arguments);
+    return;
+  }
   for (const ProbedLevel& level : report.levels)
     if (!level.ops.empty()) fmt::print("{}\n", describe(level));
   for (const SlowLink& slow : find_slow_links(report.pairs, report.nodes, arguments.link_gbps * 1e9 / 8))
@@ -131,15 +148,8 @@ void show(const LinksReport& report, const ProbeArguments& arguments) {
                  node.host);
   }
   if (std::string(report.ranks.at(0).build_type) == "Debug") fmt::print("warning: this is a debug build\n");
-  write_file_atomically(arguments.links_file, to_json(report).dump(1) + "\n");
   fmt::print("{:.0f} s; all figures are in {}\n", report.seconds, arguments.links_file);
-  if (arguments.plot_file.empty()) return;
-  if (draw_with_gnuplot(gnuplot_program(report.levels, arguments.plot_file)))
-    fmt::print("plot: {}\n", arguments.plot_file);
-  else
-    fmt::print(stderr,
-               "tutti: there is no gnuplot, so no {}: the bars above have to do (apt-get install gnuplot-nox)\n",
-               arguments.plot_file);
+  if (draw(report, arguments)) fmt::print("plot: {}\n", arguments.plot_file);
 }
 
 int run(const ProbeArguments& arguments, const AskTorch& ask_torch) {
@@ -184,6 +194,7 @@ std::function<int()> add_probe_command(CLI::App& program, AskTorch ask_torch) {
   command->add_option("--links", arguments->links_file, "write everything to this file, as JSON")
       ->capture_default_str();
   command->add_option("--plot", arguments->plot_file, "draw bandwidth over message size: FILE.svg or FILE.png");
+  add_json_flag(*command, arguments->as_json);
   arguments->ranks.add_to(*command);
   command->footer(
       "Started as the training will be:\n"

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "cli/json_output.h"
 #include "record/record_file.h"
 #include "report/compare.h"
 #include "report/import.h"
@@ -121,7 +122,7 @@ int run_compare(const ReportArguments& arguments) {
                 arguments.compared[1], describe(a.cells.front().config), describe(b.cells.front().config));
   const Table table = comparison_table(comparison);
   if (arguments.as_json)
-    fmt::print("{}\n", text_of(to_json(table)));
+    print_json(to_json(table));
   else if (arguments.as_csv)
     fmt::print("{}", csv(table));
   else
@@ -140,7 +141,7 @@ int run_report(const ReportArguments& arguments) {
   const bool prints = arguments.as_markdown || arguments.as_csv || arguments.as_json;
   if (arguments.as_markdown) fmt::print("{}", markdown(report, ""));
   if (arguments.as_csv) fmt::print("{}", csv(report));
-  if (arguments.as_json) fmt::print("{}\n", text_of(page_document(report, "")));
+  if (arguments.as_json) print_json(page_document(report, ""));
   if (!arguments.html_file.empty()) {
     const TemporaryFolder figures;
     const bool has_figures = draw(report, figures.path());
@@ -168,7 +169,7 @@ std::function<int()> add_report_command(CLI::App& program) {
   command->add_option("--html", arguments->html_file, "write one page with tables, figures and timelines to this file");
   command->add_flag("--md", arguments->as_markdown, "print Markdown");
   command->add_flag("--csv", arguments->as_csv, "print comma-separated values, a table after the other");
-  command->add_flag("--json", arguments->as_json, "print the report as JSON, in the form the page is made from");
+  add_json_flag(*command, arguments->as_json);
   command->add_option("-o,--out", arguments->folder, "write page, Markdown, CSV, figures and records to this folder");
   command
       ->add_option("--compare", arguments->compared,

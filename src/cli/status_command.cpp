@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/json_output.h"
 #include "status/status_report.h"
 
 namespace tutti {
@@ -19,7 +20,7 @@ std::function<int()> add_status_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("status", "say what the ranks of a run are doing, also when it hangs");
   command->add_option("RUN", arguments->run, "a run's name or folder; unset: the newest that is going on");
   command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
-  command->add_flag("--json", arguments->as_json, "print it as JSON");
+  add_json_flag(*command, arguments->as_json);
   command->footer(
       "Example:\n  tutti train --name first --ranks 2 &\n  tutti status first\n"
       "SIGQUIT to `tutti train` (Ctrl-\\ at a terminal) prints the same, and the run goes on.");

@@ -120,4 +120,28 @@ std::string status_text(const Box& cluster, const std::vector<NodeStatus>& statu
   return text;
 }
 
+nlohmann::json status_json(const Box& cluster, const std::vector<NodeStatus>& statuses, const MachineLoad& load) {
+  nlohmann::json nodes = nlohmann::json::array();
+  for (const NodeStatus& status : statuses) {
+    const bool is_down = status.state == "down";
+    const auto if_up = [&](const nlohmann::json& value) { return is_down ? nlohmann::json() : value; };
+    nodes.push_back(
+        {{"name", status.node.name},
+         {"address", status.node.address},
+         {"state", status.state},
+         {"slots", status.node.slots},
+         {"processes", if_up(status.processes)},
+         {"bits_per_s_out", if_up(status.link.out)},
+         {"bits_per_s_in", if_up(status.link.in)},
+         {"goodput_to_next", status.goodput_to_next > 0 ? nlohmann::json(status.goodput_to_next) : nlohmann::json()}});
+  }
+  return {{"name", cluster.name},
+          {"network", cluster.network.name},
+          {"bits_per_s", cluster.network.carried},
+          {"scale", cluster.network.scale()},
+          {"nodes", nodes},
+          {"steal_percent", load.steal},
+          {"idle_percent", load.idle}};
+}
+
 }  // namespace tutti::netbox

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ void measure(const Box& cluster, std::vector<NodeStatus>& statuses, double secon
 
 /// What `tutti cluster status` prints.
 std::string status_text(const Box& cluster, const std::vector<NodeStatus>& statuses, const MachineLoad& load);
+
+/// The same for programs.
+nlohmann::json status_json(const Box& cluster, const std::vector<NodeStatus>& statuses, const MachineLoad& load);
 
 /// "10gbe carried at 1gbit: 1/10 of its rate; …" or "1gbe". For people.
 std::string describe(const Network& network);

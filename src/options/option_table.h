@@ -78,6 +78,16 @@ nlohmann::json describe_options(const TrainOptions& options);
 /// that are no options are passed over. Throws Error for a value of the wrong type.
 TrainOptions read_options(const nlohmann::json& json);
 
+/// A recorded option of a run in the words of a recipe: "batch" and "64".
+struct OptionText {
+  std::string name;  // as on the command line; its key where it is not there
+  std::string text;
+  bool is_usual = true;     // has its default
+  bool in_recipes = false;  // a recipe can set it
+};
+/// The options that `described` names, in the order of the table. Throws as read_options() does.
+std::vector<OptionText> option_texts(const nlohmann::json& described);
+
 /// What a run that goes on takes from the options that it had: everything recorded that was not given anew. `is_given`
 /// is asked with options' names.
 void take_over(TrainOptions& options, const TrainOptions& had, const std::function<bool(const std::string&)>& is_given);

@@ -62,6 +62,23 @@ void set_value(const TrainOption& option, const json& value) {
       option.field);
 }
 
+/// As --NAME=TEXT and a recipe have it.
+std::string text_of(const TrainOption& option) {
+  if (const auto* const text = std::get_if<std::string*>(&option.field)) return **text;
+  if (const auto* const switched = std::get_if<Negated>(&option.field)) return *switched->value ? "false" : "true";
+  if (const auto* const is_on = std::get_if<bool*>(&option.field)) return **is_on ? "true" : "false";
+  if (const auto* const whole = std::get_if<int64_t*>(&option.field)) return fmt::format("{}", **whole);
+  if (const auto* const whole = std::get_if<uint64_t*>(&option.field)) return fmt::format("{}", **whole);
+  if (const std::optional<double> number = number_of(option)) return fmt::format("{}", *number);
+  const json value = value_of(option);
+  return value.is_null() ? "" : value.dump();
+}
+
+/// 0 where nobody knows the optimizer.
+double usual_learning_rate(const std::string& optimizer) {
+  return contains(optimizer_names(), optimizer) ? find_optimizer(optimizer).learning_rate : 0;
+}
+
 /// What stands behind the option on a command line.
 const char* placeholder(const TrainOption& option) {
   if (std::holds_alternative<std::string*>(option.field)) return " TEXT";
@@ -125,6 +142,21 @@ TrainOptions read_options(const json& described) {
     }
   }
   return values;
+}
+
+std::vector<OptionText> option_texts(const json& described) {
+  TrainOptions values = read_options(described), usual;
+  // Records have the rate that was meant by none.
+  usual.learning_rate = usual_learning_rate(values.optimizer.name);
+  const std::vector<TrainOption> given = train_option_table(values), defaults = train_option_table(usual);
+  std::vector<OptionText> texts;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const TrainOption& option = given[i];
+    if (option.key.empty() || !described.contains(option.key)) continue;
+    texts.push_back({option.name.empty() ? option.key : option.name, text_of(option),
+                     value_of(option) == value_of(defaults[i]), option.in_recipes && !option.name.empty()});
+  }
+  return texts;
 }
 
 void take_over(TrainOptions& options, const TrainOptions& had,

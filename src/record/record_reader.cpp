@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "record/fields.h"
 #include "record/record_file.h"
 #include "record/schemas.h"
 #include "tutti/error.h"
@@ -18,21 +19,29 @@ bool is_cell(const std::string& line) {
   return line.find(key + value) != std::string::npos || line.find(key + " " + value) != std::string::npos;
 }
 
-/// The kind of a record that is whole; "" for anything else.
-std::string kind_of(const std::string& line) {
+/// What all records have.
+struct Heading {
   std::string kind;
+  double time_s = 0;
+};
+
+/// Of a record that is whole; without a kind for anything else.
+Heading heading_of(const std::string& line) {
+  Heading heading;
   try {
     JsonText text(line);
     text.object([&](const std::string& key) {
       if (key == kKindKey && text.next() == '"')
-        kind = text.text();
+        heading.kind = text.text();
+      else if (key == kTimeKey)
+        heading.time_s = number_at(text, key).value_or(0);
       else
         text.skip();
     });
     text.end();
-    return kind;
+    return heading;
   } catch (const Error&) {
-    return "";
+    return {};
   }
 }
 
@@ -52,7 +61,9 @@ bool RecordReader::next() {
   ++number_;
   is_whole_ = !stream_.eof();  // a line that the end of the file ended has no newline
   // A cell is long, and is read as a whole later: what is wrong with it is noticed then.
-  kind_ = is_whole_ && is_cell(line_) ? Cell::kKind : kind_of(line_);
+  const Heading heading = is_whole_ && is_cell(line_) ? Heading{Cell::kKind, 0} : heading_of(line_);
+  kind_ = heading.kind;
+  time_s_ = heading.time_s;
   if (!kind_.empty()) return true;
   is_cut_off_ = !is_whole_;
   if (!is_cut_off_) refuse("this is not a record; the file is damaged. Remove the line to read the rest.");
@@ -82,6 +93,7 @@ template ProgressRecord RecordReader::as() const;
 template EpochRecord RecordReader::as() const;
 template StepBreakdown RecordReader::as() const;
 template CheckpointRecord RecordReader::as() const;
+template EndRecord RecordReader::as() const;
 template SummaryRecord RecordReader::as() const;
 template Cell RecordReader::as() const;
 

@@ -25,6 +25,8 @@ class RecordReader {
   bool next();
   /// Of the current record.
   const std::string& kind() const { return kind_; }
+  /// When it was made, in seconds since 1970; 0 for a cell.
+  double time_s() const { return time_s_; }
   template <typename T>
   bool is() const {
     return kind_ == T::kKind;
@@ -44,6 +46,7 @@ class RecordReader {
   std::vector<char> buffer_;
   std::ifstream stream_;
   std::string line_, kind_;
+  double time_s_ = 0;
   std::size_t number_ = 0;
   bool is_whole_ = true;
   bool is_cut_off_ = false;

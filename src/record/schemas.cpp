@@ -272,6 +272,12 @@ const Schema<CheckpointRecord>& schema(const CheckpointRecord*) {
   return result;
 }
 
+const Schema<EndRecord>& schema(const EndRecord*) {
+  using R = EndRecord;
+  static const Schema<R> result = {{"is_failed", &R::is_failed}, {"step", &R::step}, {"reason", &R::reason}};
+  return result;
+}
+
 const Schema<RankSummary>& schema(const RankSummary*) {
   using R = RankSummary;
   static const Schema<R> result{{{"weights_sha256", &R::weights_sha256},
@@ -328,6 +334,7 @@ void to_json(json& to, const ProgressRecord& from) { to = schema(&from).write(fr
 void to_json(json& to, const EpochRecord& from) { to = schema(&from).write(from); }
 void to_json(json& to, const StepBreakdown& from) { to = schema(&from).write(from); }
 void to_json(json& to, const CheckpointRecord& from) { to = schema(&from).write(from); }
+void to_json(json& to, const EndRecord& from) { to = schema(&from).write(from); }
 void to_json(json& to, const SummaryRecord& from) { to = schema(&from).write(from); }
 void from_json(const json& from, Environment& to) { to = read_text<Environment>(from.dump()); }
 void from_json(const json& from, RunConfig& to) { to = read_text<RunConfig>(from.dump()); }
@@ -340,6 +347,7 @@ void from_json(const json& from, ProgressRecord& to) { to = read_text<ProgressRe
 void from_json(const json& from, EpochRecord& to) { to = read_text<EpochRecord>(from.dump()); }
 void from_json(const json& from, StepBreakdown& to) { to = read_text<StepBreakdown>(from.dump()); }
 void from_json(const json& from, CheckpointRecord& to) { to = read_text<CheckpointRecord>(from.dump()); }
+void from_json(const json& from, EndRecord& to) { to = read_text<EndRecord>(from.dump()); }
 void from_json(const json& from, SummaryRecord& to) { to = read_text<SummaryRecord>(from.dump()); }
 
 RankBreakdown& RankBreakdown::operator/=(double count) {

@@ -21,6 +21,7 @@ const Schema<RankBreakdown>& schema(const RankBreakdown*);
 const Schema<TransferBreakdown>& schema(const TransferBreakdown*);
 const Schema<StepBreakdown>& schema(const StepBreakdown*);
 const Schema<CheckpointRecord>& schema(const CheckpointRecord*);
+const Schema<EndRecord>& schema(const EndRecord*);
 const Schema<RankSummary>& schema(const RankSummary*);
 const Schema<SummaryRecord>& schema(const SummaryRecord*);
 

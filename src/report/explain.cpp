@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "base/files.h"
 #include "base/median.h"
@@ -13,6 +14,9 @@
 #include "tutti/strategy.h"
 
 namespace tutti {
+
+using nlohmann::json;
+
 namespace {
 
 constexpr double kClearMajority = 0.5;   // of the exposed time
@@ -157,34 +161,55 @@ std::string advice(const StepBreakdown& breakdown, const std::string& wire) {
   return "";
 }
 
-std::string explain(const std::filesystem::path& file) {
-  RunConfig config;
+namespace {
+
+std::string advised(const Explanation& explanation) {
+  const std::string& wire = explanation.config.wire;
+  return advice(explanation.breakdown, wire.empty() ? "fp32" : wire);
+}
+
+}  // namespace
+
+Explanation read_explanation(const std::filesystem::path& file) {
+  Explanation found;
   std::optional<StepBreakdown> window;
-  std::vector<double> step_s;
-  std::map<int, int> slow_epochs;  // of each straggler
-  int epochs = 0;
   for (RecordReader reader(file); reader.next();) {
     if (reader.is<RunRecord>()) {  // a resumed run has several: the last one counts
-      config = reader.as<RunRecord>().parsed;
+      found = {};
+      found.config = reader.as<RunRecord>().parsed;
       window.reset();
-      step_s.clear();
-      slow_epochs.clear();
-      epochs = 0;
     } else if (reader.is<StepBreakdown>()) {
       window = reader.as<StepBreakdown>();
     } else if (reader.is<EpochRecord>()) {
       const auto epoch = reader.as<EpochRecord>();
-      step_s.insert(step_s.end(), epoch.step_s.begin(), epoch.step_s.end());
-      epochs += !epoch.ranks.empty() && !epoch.ranks[0].own_step_s.empty() ? 1 : 0;
-      for (const int rank : epoch.stragglers) ++slow_epochs[rank];
+      found.step_s.insert(found.step_s.end(), epoch.step_s.begin(), epoch.step_s.end());
+      found.epochs += !epoch.ranks.empty() && !epoch.ranks[0].own_step_s.empty() ? 1 : 0;
+      for (const int rank : epoch.stragglers) ++found.straggled_epochs[rank];
     }
   }
   if (!window)
     throw Error(
         "the records do not say where the time of a step went: the run is older than `tutti explain`, was stopped "
         "before its first epoch was over, or was too short ({} steps). Train again for 10 steps or more.",
-        step_s.size());
-  const StepBreakdown& breakdown = *window;
+        found.step_s.size());
+  found.breakdown = *window;
+  return found;
+}
+
+json to_json(const Explanation& explanation) {
+  json stragglers = json::array();
+  for (const auto& [rank, slow] : explanation.straggled_epochs)
+    stragglers.push_back({{"rank", rank}, {"epochs", slow}, {"of", explanation.epochs}});
+  const std::vector<double>& step_s = explanation.step_s;
+  StepBreakdown means = explanation.breakdown;  // with one rank, whose parts have their names in it
+  means.ranks = {mean_of(explanation.breakdown.ranks)};
+  return {{"model", explanation.config.model}, {"breakdown", explanation.breakdown},
+          {"mean", json(means)["ranks"][0]},   {"median_step_s", step_s.empty() ? json() : json(upper_median(step_s))},
+          {"stragglers", stragglers},          {"advice", advised(explanation)}};
+}
+
+std::string describe(const Explanation& explanation) {
+  const auto& [config, breakdown, step_s, epochs, slow_epochs] = explanation;
   const RankBreakdown mean = mean_of(breakdown.ranks);
 
   std::string text = fmt::format("{} on {} rank{}, strategy {}: steps {} to {}, mean over ranks\n\n",
@@ -210,8 +235,8 @@ std::string explain(const std::filesystem::path& file) {
           "Straggler: rank {}. In {} of {} epochs its own part of a step took over 20 % longer than the others', all "
           "along.\n",
           rank, slow, epochs);
-  const std::string advised = advice(breakdown, config.wire.empty() ? "fp32" : config.wire);
-  if (!advised.empty()) text += "Advice: " + advised + "\n";
+  const std::string try_this = advised(explanation);
+  if (!try_this.empty()) text += "Advice: " + try_this + "\n";
   return text;
 }
 

@@ -14,14 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Columns that a terminal needs for UTF-8 text: its characters, none of ours is wide.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string padded(const std::string& text, std::size_t width, bool is_right) {
-  const std::string space(width - std::min(width, width_of(text)), ' ');
+  const std::string space(width - std::min(width, display_width(text)), ' ');
   return is_right ? space + text : text + space;
 }
 
@@ -102,9 +96,9 @@ std::string aligned_text(const Table& table, std::size_t most_rows) {
   std::vector<std::size_t> widths;
   const std::size_t rows = std::min(most_rows, table.rows.size());
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    widths.push_back(width_of(table.columns[i].label));
+    widths.push_back(display_width(table.columns[i].label));
     for (std::size_t row = 0; row < rows; ++row)
-      widths[i] = std::max(widths[i], width_of(shown(table.rows[row].values[i])));
+      widths[i] = std::max(widths[i], display_width(shown(table.rows[row].values[i])));
   }
   std::string text = "## " + table.title + "\n\n", rule = "|";
   const auto end_line = [&text] { text += "\n"; };

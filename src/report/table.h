@@ -55,6 +55,9 @@ std::string hours_minutes_seconds(double seconds);
 
 /// Aligned columns for a terminal, `most_rows` of them; it says how many are left out.
 std::string aligned_text(const Table& table, std::size_t most_rows);
+/// The same without title, bars and empty columns. To come out `width` wide at most (0: any), columns are left out:
+/// first those named first in `dispensable`.
+std::string plain_text(const Table& table, std::size_t width = 0, const std::vector<std::string>& dispensable = {});
 std::string markdown(const Table& table);
 /// Numbers in full, a deviation in a column of its own.
 std::string csv(const Table& table);

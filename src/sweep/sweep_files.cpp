@@ -35,18 +35,25 @@ Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::str
 
 std::vector<std::string> sweep_names() { return names_in(sweep_files()); }
 
-std::string list_sweeps(const std::vector<std::string>& train_options) {
-  std::string table = fmt::format("{:<22} {:>5} {:>7}  {}\n", "sweep", "cells", "--quick", "what it is");
+std::vector<SweepSummary> list_sweeps(const std::vector<std::string>& train_options) {
+  std::vector<SweepSummary> all;
   for (const auto& [name, path] : sweep_files()) {
     const Sweep sweep = read_sweep(path, false, train_options);
-    std::string quick = "-";
+    all.push_back({name, sweep.title, expand(sweep).size(), {}});
     try {
-      quick = std::to_string(expand(read_sweep(path, true, train_options)).size());
+      all.back().quick_cells = expand(read_sweep(path, true, train_options)).size();
     } catch (const UsageError&) {
       // It has none.
     }
-    table += fmt::format("{:<22} {:>5} {:>7}  {}\n", name, expand(sweep).size(), quick, sweep.title);
   }
+  return all;
+}
+
+std::string describe(const std::vector<SweepSummary>& sweeps) {
+  std::string table = fmt::format("{:<22} {:>5} {:>7}  {}\n", "sweep", "cells", "--quick", "what it is");
+  for (const SweepSummary& sweep : sweeps)
+    table += fmt::format("{:<22} {:>5} {:>7}  {}\n", sweep.name, sweep.cells,
+                         sweep.quick_cells ? std::to_string(*sweep.quick_cells) : "-", sweep.title);
   return table;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,15 @@ Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::str
 /// The names of all sweeps.
 std::vector<std::string> sweep_names();
 
-/// All sweeps with their titles and numbers of cells, as a table.
-std::string list_sweeps(const std::vector<std::string>& train_options);
+/// A sweep as `tutti bench --list` shows it.
+struct SweepSummary {
+  std::string name, title;
+  std::size_t cells = 0;
+  std::optional<std::size_t> quick_cells;  // none: it has no quick form
+};
+/// All sweeps.
+std::vector<SweepSummary> list_sweeps(const std::vector<std::string>& train_options);
+/// As a table.
+std::string describe(const std::vector<SweepSummary>& sweeps);
 
 }  // namespace tutti::sweep

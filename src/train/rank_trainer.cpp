@@ -46,6 +46,17 @@ uint64_t random_seed(uint64_t seed, int64_t step, int rank) {
 }  // namespace
 
 bool RankTrainer::run() {
+  try {
+    const bool is_done = train();
+    if (!is_done) record_end({/*is_failed=*/false, progress_.step, "stopped by a signal"});
+    return is_done;
+  } catch (const std::exception& error) {
+    record_end({/*is_failed=*/true, progress_.step, error.what()});
+    throw;
+  }
+}
+
+bool RankTrainer::train() {
   StatusBoard& status = StatusBoard::get();
   status.enter(RunPhase::set_up);
   start();

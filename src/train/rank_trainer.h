@@ -56,6 +56,8 @@ class RankTrainer {
   bool run();
 
  private:
+  /// run(), but for the record of an early end.
+  bool train();
   // How it begins.
   void start();
   void find_resumed();
@@ -106,6 +108,7 @@ class RankTrainer {
   void record_plan();
   TraceBuffer* recording() const { return trace_ ? trace_->compute() : nullptr; }
   void record_trace();
+  void record_end(const EndRecord& end) noexcept;
 
   const TrainOptions& options_;
   const LaunchEnv& env_;

@@ -104,6 +104,15 @@ void RankTrainer::record_trace() {
                             breakdown.first_step + breakdown.steps, options_.trace_file));
 }
 
+void RankTrainer::record_end(const EndRecord& end) noexcept {
+  if (!is_first_) return;
+  try {
+    records_.add(end);
+  } catch (const std::exception&) {
+    // A full disk may be why it ends: what is said of that is enough.
+  }
+}
+
 EpochRecord RankTrainer::trained_epoch(double loss, int64_t samples) {
   EpochRecord record;
   record.epoch = progress_.samples_in_epoch == 0 ? progress_.epoch : progress_.epoch + 1;

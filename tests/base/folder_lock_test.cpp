@@ -42,5 +42,15 @@ TEST_F(FolderLocks, AreFreeAgainHoweverTheirHolderEnds) {
   EXPECT_TRUE(FolderLock(folder_).is_held());
 }
 
+TEST_F(FolderLocks, AreSeenByThoseWhoOnlyLook) {
+  EXPECT_EQ(lock_holder(folder_), "");
+  EXPECT_FALSE(fs::exists(folder_ / "lock"));
+  std::optional<FolderLock> lock(folder_);
+  EXPECT_EQ(lock_holder(folder_).rfind("process " + std::to_string(::getpid()) + " on ", 0), 0U);
+  lock.reset();
+  EXPECT_EQ(lock_holder(folder_), "");
+  EXPECT_TRUE(FolderLock(folder_).is_held());
+}
+
 }  // namespace
 }  // namespace tutti

@@ -113,6 +113,9 @@ TEST_F(Records, OfEveryKindAreReadAsTheyWereWritten) {
   const CheckpointRecord checkpoint{3, "runs/a/checkpoints/step-3", 0.5};
   EXPECT_EQ(json(through_file(checkpoint)), json(checkpoint));
 
+  const EndRecord end{true, 4, "no more disk"};
+  EXPECT_EQ(json(through_file(end)), json(end));
+
   SummaryRecord summary;
   summary.train_s = 2;
   summary.test.metrics = {{"accuracy", 0}};

@@ -46,7 +46,7 @@ std::string explain_records(const std::vector<Record>& records) {
   writer.add_sink(json_lines(file.string()));
   for (const Record& record : records) writer.add(record);
   try {
-    const std::string text = explain(file);
+    const std::string text = describe(read_explanation(file));
     fs::remove(file);
     return text;
   } catch (const Error&) {
