@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "record/record_file.h"
 #include "record/schemas.h"
@@ -18,30 +20,36 @@ bool is_cell(const std::string& line) {
   return line.find(key + value) != std::string::npos || line.find(key + " " + value) != std::string::npos;
 }
 
-/// The kind of a record that is whole; "" for anything else.
-std::string kind_of(const std::string& line) {
+/// The kind of a record that is whole, and its time; "" for anything else.
+std::pair<std::string, double> kind_and_time(const std::string& line) {
   std::string kind;
+  double time_s = 0;
   try {
     JsonText text(line);
     text.object([&](const std::string& key) {
-      if (key == kKindKey && text.next() == '"')
+      const char next = text.next();
+      if (key == kKindKey && next == '"')
         kind = text.text();
+      else if (key == kTimeKey && next >= '0' && next <= '9')
+        time_s = text.number();
       else
         text.skip();
     });
     text.end();
-    return kind;
+    return {kind, time_s};
   } catch (const Error&) {
-    return "";
+    return {"", 0};
   }
 }
 
 }  // namespace
 
-RecordReader::RecordReader(const std::filesystem::path& file) : file_(file), buffer_(kBufferBytes) {
+RecordReader::RecordReader(const std::filesystem::path& file, RecordPlace from)
+    : file_(file), buffer_(kBufferBytes), number_(from.lines), place_(from) {
   stream_.rdbuf()->pubsetbuf(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
   stream_.open(file);
   if (!stream_) throw Error("cannot read {}: {}", file.string(), std::strerror(errno));
+  stream_.seekg(from.bytes);
 }
 
 bool RecordReader::next() {
@@ -51,8 +59,12 @@ bool RecordReader::next() {
   }
   ++number_;
   is_whole_ = !stream_.eof();  // a line that the end of the file ended has no newline
+  if (is_whole_) place_ = {place_.bytes + static_cast<std::streamoff>(line_.size()) + 1, number_};
   // A cell is long, and is read as a whole later: what is wrong with it is noticed then.
-  kind_ = is_whole_ && is_cell(line_) ? Cell::kKind : kind_of(line_);
+  if (is_whole_ && is_cell(line_))
+    std::tie(kind_, time_s_) = std::pair<std::string, double>(Cell::kKind, 0);
+  else
+    std::tie(kind_, time_s_) = kind_and_time(line_);
   if (!kind_.empty()) return true;
   is_cut_off_ = !is_whole_;
   if (!is_cut_off_) refuse("this is not a record; the file is damaged. Remove the line to read the rest.");
