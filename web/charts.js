@@ -60,6 +60,15 @@ const pointerLine = {
   },
 };
 
+/** The ends of the data get marks of their own, which may come close to the round ones. */
+function dropCrowdedTicks(axis) {
+  const at = axis.ticks.map((tick) => tick.value), last = at.length - 1;
+  if (last < 3) return;
+  const step = at[2] - at[1];
+  if (at[last] - at[last - 1] < 0.7 * step) axis.ticks.pop();
+  if (at[1] - at[0] < 0.7 * step) axis.ticks.shift();
+}
+
 function canDrawCurves() {
   return typeof Chart !== 'undefined';
 }
@@ -150,7 +159,7 @@ class CurveChart {
     const axis = (text) => ({ grid: { color: colours.line, borderColor: colours.line }, border: { color: colours.line }, ticks: { color: colours.muted, maxRotation: 0, includeBounds: false, autoSkipPadding: 14, callback: text }, title: { color: colours.muted } });
     const { xText, yText, xTitle, least } = this.options;
     const scales = {
-      x: { ...axis((value) => xText(value)), type: 'linear', bounds: 'data', suggestedMin: this.options.xLeast?.(), title: { display: Boolean(xTitle), text: xTitle, color: colours.muted } },
+      x: { ...axis((value) => xText(value)), afterBuildTicks: dropCrowdedTicks, type: 'linear', bounds: 'data', suggestedMin: this.options.xLeast?.(), title: { display: Boolean(xTitle), text: xTitle, color: colours.muted } },
       y: { ...axis((value) => yText(value)), type: this.isLogarithmic ? 'logarithmic' : 'linear', suggestedMin: this.isLogarithmic ? undefined : least },
     };
     if (!this.chart) {

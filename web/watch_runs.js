@@ -96,10 +96,20 @@ const ranksText = (ranks) => `${ranks} rank${ranks === 1 ? '' : 's'}`;
 
 function notesOf(told) {
   const notes = [...(told.warnings || [])];
-  if (told.state === 'failed')
-    for (const rank of told.ranks || []) if (rank.error) notes.push(`rank ${rank.rank} ended with exit code ${rank.exit_code}: ${rank.error.split('\n')[0]}`);
+  if (told.state === 'failed') notes.push(...endingsOf(told.ranks || []));
   if (told.last_epoch?.stragglers?.length) notes.push(`rank ${told.last_epoch.stragglers.join(', ')} takes longer than the others, who wait for it`);
   return notes;
+}
+
+const MOST_ENDINGS = 3;
+const EXIT_PEER_FAILED = 75;
+
+/** How ranks ended, the causes first: who exits with 75 says that another rank is the cause. */
+function endingsOf(ranks) {
+  const gone = ranks.filter((rank) => rank.condition === 'gone').map((rank) => `rank ${rank.rank} is gone without a word: it was killed, or its machine went down`);
+  const said = ranks.filter((rank) => rank.error).sort((a, b) => (a.exit_code === EXIT_PEER_FAILED) - (b.exit_code === EXIT_PEER_FAILED))
+    .map((rank) => `rank ${rank.rank} ended with exit code ${rank.exit_code}: ${rank.error.split('\n')[0]}`);
+  return [...gone, ...said].slice(0, MOST_ENDINGS);
 }
 
 /** Which runs are shown: those suggested, less and more what was chosen here. The address keeps what was chosen. */

@@ -27,7 +27,7 @@ using nlohmann::json;
 
 constexpr int kUnauthorized = 401, kForbidden = 403, kNotFound = 404, kSeeOther = 303, kServerError = 500;
 // A browser keeps connections ready that it may not use; each holds a thread until it is closed.
-constexpr int kThreads = 16, kSilentS = 1, kReadS = 3;
+constexpr int kThreads = 16, kSilentS = 1, kReadS = 3, kMostWaiting = 512;
 
 const httplib::Headers kHeaders = {
     // Everything comes from this server, and nothing runs or is drawn that does not come as a file.
@@ -102,7 +102,8 @@ struct WatchServer::Impl {
     server.set_payload_max_length(0);
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     // By default two servers could share a port, and a browser would talk to either.
-    server.set_socket_options([](socket_t socket) {
+    server.set_socket_options([this](socket_t socket) {
+      listening = socket;
       const int yes = 1;
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     });
@@ -149,6 +150,8 @@ struct WatchServer::Impl {
       throw tutti::Error(
           "cannot listen on {} port {}{}. Is it taken, or not this machine's? Try --port 0 for a free one",
           options.address, options.port, errno == 0 ? "" : fmt::format(": {}", std::strerror(errno)));
+    // The library lets five wait; many pages that ask at once would be turned away, and try again seconds later.
+    ::listen(listening, kMostWaiting);
     thread = std::thread([this] {
       server.listen_after_bind();
       is_over = true;
@@ -158,6 +161,7 @@ struct WatchServer::Impl {
   Watch& watch;
   const WatchServerOptions options;
   httplib::Server server;
+  socket_t listening = -1;  // the server's
   int port = 0;
   std::atomic<bool> is_over{false};
   std::thread thread;  // last: it uses the others

@@ -64,7 +64,9 @@ void WatchedRun::measure_usage(const SeenJob& job) {
     before = {status.process_start, status.updated, status.cpu_s};
   }
   if (cores_.empty()) return;
-  if (!usage_.add(job.ranks.front().status.step, updated, {{"cores", sum}})) ++usage_changes_;
+  const int64_t step = job.ranks.front().status.step;
+  const bool is_same = usage_.go_back_to(step);  // when it was resumed
+  if (!usage_.add(step, updated, {{"cores", sum}}) || !is_same) ++usage_changes_;
 }
 
 std::string WatchedRun::state(const SeenJob* job) const {

@@ -185,6 +185,16 @@ TEST_F(WatchPageInBrowser, FitsAPhoneAndTheDark) {
   EXPECT_EQ(complaints(), std::vector<std::string>());
 }
 
+TEST_F(WatchPageInBrowser, ShowsWhatItCanWithoutChartJs) {
+  browser().call("Network.setBlockedURLs", {{"urls", {"*chart.js"}}});
+  open();
+  EXPECT_TRUE(comes_true("document.querySelectorAll('.curve-value').length > 3"));
+  browser().call("Network.setBlockedURLs", {{"urls", json::array()}});
+  EXPECT_EQ(text(".none:not([hidden])").rfind("This build of tutti draws no curves", 0), 0u);
+  EXPECT_EQ(text(".run-state"), "finished");
+  EXPECT_EQ(text(".run-values").rfind("loss0.2", 0), 0u) << text(".run-values");
+}
+
 TEST_F(WatchPageInBrowser, ShowsHostileTextsAsTexts) {
   const std::string hostile = "<img src=x onerror=hacked()><script>hacked()<script>";
   make_folders(runs_.folder() / hostile);
