@@ -1,5 +1,7 @@
-# cmake -DOUTPUT=page_assets.cpp -DSTYLES=a.css,b.css -DSCRIPTS=a.js,b.js -P embed_page.cmake
-# Writes the page's styles, and its scripts in one scope, as C++ strings.
+# cmake -DOUTPUT=page_assets.cpp -DHEADER=report/page_assets.h -DPREFIX=kPage -DSTYLES=a.css,b.css -DSCRIPTS=a.js,b.js
+#       [-DFILES=kLibrary=library.js,…] -P embed_page.cmake
+# Writes a page's styles (kPageStyle), its scripts in one scope (kPageScript), and other files as they are, as C++
+# strings. A file without a path is empty.
 function(join result files)
   string(REPLACE "," ";" files "${files}")
   set(all "")
@@ -13,8 +15,18 @@ endfunction()
 join(style "${STYLES}")
 join(script "${SCRIPTS}")
 set(script "'use strict';\n(() => {\n${script}})();\n")
-file(WRITE ${OUTPUT} "// Made of web/ by cmake/embed_page.cmake.\n#include \"report/page_assets.h\"\n
+file(WRITE ${OUTPUT} "// Made of web/ by cmake/embed_page.cmake.\n#include \"${HEADER}\"\n
 namespace tutti {\n
-const std::string_view kPageStyle = R\"tutti(${style})tutti\";\n
-const std::string_view kPageScript = R\"tutti(${script})tutti\";\n
-}  // namespace tutti\n")
+const std::string_view ${PREFIX}Style = R\"tutti(${style})tutti\";\n
+const std::string_view ${PREFIX}Script = R\"tutti(${script})tutti\";\n")
+string(REPLACE "," ";" files "${FILES}")
+foreach(entry IN LISTS files)
+  string(REGEX MATCH "^([^=]+)=(.*)$" entry "${entry}")
+  set(name "${CMAKE_MATCH_1}")
+  set(text "")
+  if(CMAKE_MATCH_2)
+    file(READ ${CMAKE_MATCH_2} text)
+  endif()
+  file(APPEND ${OUTPUT} "\nconst std::string_view ${name} = R\"tutti(${text})tutti\";\n")
+endforeach()
+file(APPEND ${OUTPUT} "\n}  // namespace tutti\n")

@@ -16,7 +16,7 @@ function kindColour(kind) {
 function pageColours() {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  return { text: colour('--text'), muted: colour('--muted'), line: colour('--line'), lane: colour('--lane'), accent: colour('--accent'), paper: colour('--paper') };
+  return { text: colour('--text'), muted: colour('--muted'), line: colour('--line'), lane: colour('--lane'), accent: colour('--accent'), paper: colour('--paper'), card: colour('--card') };
 }
 
 class TimelineDrawing {

@@ -34,6 +34,7 @@
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
 #include "cli/train_command.h"
+#include "cli/watch_command.h"
 #include "launch/launcher.h"
 #include "probe/check_report.h"
 #include "train/failures.h"
@@ -127,6 +128,7 @@ int run(int argc, char** argv) {
   commands["calibrate"] = add_calibrate_command(program);
   commands["status"] = add_status_command(program);
   commands["runs"] = add_runs_command(program);
+  commands["watch"] = add_watch_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);

@@ -47,10 +47,12 @@ Heading heading_of(const std::string& line) {
 
 }  // namespace
 
-RecordReader::RecordReader(const std::filesystem::path& file) : file_(file), buffer_(kBufferBytes) {
+RecordReader::RecordReader(const std::filesystem::path& file, RecordPlace from)
+    : file_(file), buffer_(kBufferBytes), number_(from.lines), place_(from) {
   stream_.rdbuf()->pubsetbuf(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
   stream_.open(file);
   if (!stream_) throw Error("cannot read {}: {}", file.string(), std::strerror(errno));
+  stream_.seekg(from.bytes);
 }
 
 bool RecordReader::next() {
@@ -60,6 +62,7 @@ bool RecordReader::next() {
   }
   ++number_;
   is_whole_ = !stream_.eof();  // a line that the end of the file ended has no newline
+  if (is_whole_) place_ = {place_.bytes + static_cast<std::streamoff>(line_.size()) + 1, number_};
   // A cell is long, and is read as a whole later: what is wrong with it is noticed then.
   const Heading heading = is_whole_ && is_cell(line_) ? Heading{Cell::kKind, 0} : heading_of(line_);
   kind_ = heading.kind;

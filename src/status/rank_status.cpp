@@ -46,7 +46,8 @@ void to_json(json& to, const RankStatus& from) {
         {"phase_since", from.phase_since},
         {"step", from.step},
         {"steps", from.steps},
-        {"data_per_s", from.data_per_s}};
+        {"data_per_s", from.data_per_s},
+        {"cpu_s", from.cpu_s}};
   if (from.checkpoint_step >= 0) {
     to["checkpoint_step"] = from.checkpoint_step;
     to["checkpoint_time"] = from.checkpoint_time;
@@ -78,6 +79,7 @@ void from_json(const json& from, RankStatus& to) {
   to.step = from.at("step");
   to.steps = from.at("steps");
   to.data_per_s = from.at("data_per_s");
+  to.cpu_s = from.value("cpu_s", 0.0);
   to.checkpoint_step = from.value("checkpoint_step", int64_t{-1});
   to.checkpoint_time = from.value("checkpoint_time", 0.0);
   if (from.contains("waits")) {

@@ -32,6 +32,7 @@ struct RankStatus {
   double phase_since = 0;
   int64_t step = 0, steps = 0;   // done, and to do in all
   double data_per_s = 0;         // of all ranks, over the last seconds in which steps were made
+  double cpu_s = 0;              // that its process has used of processors, all threads together
   int64_t checkpoint_step = -1;  // the last one saved; -1: none yet
   double checkpoint_time = 0;
 

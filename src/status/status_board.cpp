@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <utility>
 
 #include "base/files.h"
@@ -32,6 +33,13 @@ void note_question(int) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t put = ::write(wake_fd, &one, sizeof one);
   errno = saved;
+}
+
+/// Of all threads of this process.
+double cpu_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
 sigset_t only_quit() {
@@ -159,6 +167,7 @@ RankStatus StatusBoard::now() {
   status.step = step_.load(std::memory_order_relaxed);
   status.steps = steps_.load(std::memory_order_relaxed);
   status.data_per_s = rate();
+  status.cpu_s = cpu_seconds();
   status.updated = wall_seconds();
   for (const auto& awaited : watched_) {
     status.awaited = awaited();

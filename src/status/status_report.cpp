@@ -178,19 +178,27 @@ json job_json(const SeenJob& job) {
   return {{"run", job.run()}, {"live", job.is_live()}, {"held_up_by", held_up_by(job)}, {"ranks", ranks}};
 }
 
+const SeenJob* find_job(const std::vector<SeenJob>& jobs, const std::string& run, const fs::path& runs_folder) {
+  const SeenJob* over = nullptr;
+  for (const SeenJob& job : jobs) {
+    if (!is_same_run(job, run, runs_folder)) continue;
+    if (job.is_live()) return &job;
+    if (over == nullptr) over = &job;
+  }
+  return over;
+}
+
 std::string run_status(const std::string& run, const fs::path& runs_folder, bool as_json) {
   const auto shown = [&](const SeenJob& job) { return as_json ? job_json(job).dump(1) + "\n" : describe(job); };
   const std::vector<SeenJob> jobs = read_jobs(runs_folder);
-  for (const SeenJob& job : jobs)
-    if (job.is_live() && (run.empty() || is_same_run(job, run, runs_folder))) return shown(job);
   if (run.empty()) {
+    for (const SeenJob& job : jobs)
+      if (job.is_live()) return shown(job);
     if (!jobs.empty()) return shown(jobs.front());
     throw Error("no run is going on in {}; `tutti status RUN` says how one ended", runs_folder.string());
   }
-  const fs::path file = run_finder().find(run, runs_folder);
-  for (const SeenJob& job : jobs)
-    if (is_same_run(job, run, runs_folder)) return shown(job);
-  if (file.empty()) throw Error(run_finder().complaint(run, runs_folder));
+  if (const SeenJob* const job = find_job(jobs, run, runs_folder)) return shown(*job);
+  const fs::path file = run_finder().require(run, runs_folder);
   const RecordedRun recorded = read_recorded(file);
   return as_json ? recorded_json(recorded).dump(1) + "\n" : describe_recorded(recorded);
 }

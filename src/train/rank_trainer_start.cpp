@@ -179,7 +179,9 @@ void RankTrainer::set_up() {
 
   config_ = config_record(describe_options(options_), comm_.size(), device_.str());
   const fs::path trace_folder = fs::path(options_.trace_file).parent_path();
-  if (!trace_folder.empty() && !fs::is_directory(trace_folder))
+  const fs::path own_folder = fs::path(options_.runs_folder) / options_.name;  // made below
+  if (!trace_folder.empty() && !fs::is_directory(trace_folder) &&
+      trace_folder.lexically_normal() != own_folder.lexically_normal())
     throw UsageError("--trace {}: there is no folder {}", options_.trace_file, trace_folder.string());
   if (is_first_) open_run_folder();
 }

@@ -149,6 +149,23 @@ TEST_F(Records, WithNumbersThatAreNoneAreReadAsNan) {
   EXPECT_THAT(read_file(file_), Not(HasSubstr("nan")));
 }
 
+TEST_F(Records, AreReadOnFromWhereAReaderCameTo) {
+  write("{\"record\":\"progress\",\"time\":5.5,\"step\":1}\n{\"record\":\"progress\",\"step\":2}");
+  RecordReader first(file_);
+  ASSERT_TRUE(first.next());
+  EXPECT_EQ(first.time_s(), 5.5);
+  const RecordPlace place = first.place();
+  ASSERT_TRUE(first.next());
+  EXPECT_FALSE(first.is_whole());
+  EXPECT_EQ(first.place().lines, 1u) << "a line without its end is not behind it";
+  std::ofstream(file_, std::ios::app) << "\nnonsense\n";
+  RecordReader second(file_, place);
+  ASSERT_TRUE(second.next());
+  EXPECT_EQ(second.as<ProgressRecord>().step, 2);
+  EXPECT_EQ(second.time_s(), 0) << "it has none";
+  EXPECT_THAT(error_of([&] { second.next(); }), HasSubstr("line 3"));
+}
+
 /// A run and a sweep of two ranks, as version 0.1 wrote them.
 TEST_F(Records, OfOlderVersionsAreRead) {
   std::map<std::string, int> counts;

@@ -1,5 +1,5 @@
-// page_picture PAGE.html PICTURE.png|.pdf [dark] [phone] [whole] [WIDTHxHEIGHT]: what a page looks like, or prints
-// like.
+// page_picture PAGE.html|http://127.0.0.1:PORT/… PICTURE.png|.pdf [dark] [phone] [whole] [WIDTHxHEIGHT]: what a page
+// looks like, or prints like.
 #include <cstdio>
 #include <iostream>
 #include <stdexcept>
@@ -28,7 +28,16 @@ int main(int count, char** words) try {
   if (!reason.empty()) throw std::runtime_error(reason);
   tutti::Browser browser;
   browser.look_as(look);
-  browser.open(words[1]);
+  const std::string page = words[1];
+  if (page.rfind("http://", 0) == 0)
+    browser.open_url(page);
+  else
+    browser.open(page);
+  // Its scripts have run; that of `tutti watch` has asked for what it shows.
+  browser.evaluate(
+      "new Promise(done => { const look = () => document.documentElement.dataset.ready ? setTimeout(done, 500, 1) : "
+      "setTimeout(look, 50); look(); })");
+  for (const std::string& complaint : browser.complaints()) std::cerr << complaint << '\n';
   if (picture.size() > 4 && picture.substr(picture.size() - 4) == ".pdf")
     browser.print(picture);
   else

@@ -80,7 +80,7 @@ std::string decode_base64(const std::string& text) {
                                     "--hide-scrollbars",
                                     "--disable-background-networking",
                                     "--disable-component-update",
-                                    "--host-resolver-rules=MAP * ~NOTFOUND",
+                                    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
                                     "about:blank"};
   if (::geteuid() == 0) words.insert(words.begin() + 1, "--no-sandbox");  // its sandbox refuses root
   std::vector<char*> pointers;
@@ -187,9 +187,11 @@ void Browser::look_as(const Look& look) {
        {{"features", {{{"name", "prefers-color-scheme"}, {"value", look.is_dark ? "dark" : "light"}}}}});
 }
 
-void Browser::open(const fs::path& page) {
+void Browser::open(const fs::path& page) { open_url("file://" + fs::absolute(page).string()); }
+
+void Browser::open_url(const std::string& url) {
   is_loaded_ = false;
-  call("Page.navigate", {{"url", "file://" + fs::absolute(page).string()}});
+  call("Page.navigate", {{"url", url}});
   while (!is_loaded_) note(receive());
 }
 

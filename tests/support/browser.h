@@ -28,6 +28,8 @@ class Browser {
   void look_as(const Look& look);
   /// Opens a page and waits until it is there with its scripts run.
   void open(const std::filesystem::path& page);
+  /// The same with a page of a server on 127.0.0.1; no other machine is reached.
+  void open_url(const std::string& url);
 
   /// The value of a JavaScript expression; a promise is waited for.
   nlohmann::json evaluate(const std::string& expression);

@@ -10,10 +10,11 @@
 #include "cli/run_command.h"
 #include "cli/runs_command.h"
 #include "cli/status_command.h"
+#include "cli/watch_command.h"
 #include "comm/mpi/mpi.h"
 #include "support/command_tool.h"
 
-/// plain_tool plan|calibrate|report|run|runs|status|check|probe …: as `tutti plan …`, without libtorch. plain_tool
+/// plain_tool plan|calibrate|report|run|runs|status|watch|check|probe …: as `tutti plan …`, without libtorch. plain_tool
 /// stay: starts MPI and says nothing more, as a process does that hangs or cannot be reached.
 int main(int argc, char** argv) {
   using namespace tutti;
@@ -26,6 +27,6 @@ int main(int argc, char** argv) {
   return test::run_commands(
       argc, argv,
       {add_plan_command, add_calibrate_command, add_report_command, add_run_command, add_runs_command,
-       add_status_command, [&](CLI::App& program) { return add_check_command(program, no_torch); },
+       add_status_command, add_watch_command, [&](CLI::App& program) { return add_check_command(program, no_torch); },
        [&](CLI::App& program) { return add_probe_command(program, no_torch); }});
 }
