@@ -229,6 +229,10 @@ struct SummaryRecord : RankTimes {
   int64_t peak_rss_bytes = 0, optimizer_state_bytes = 0;
   bool is_tested = false;  // false: the results below are written as null
   TestResults test;
+  std::string best_metric;  // by which tests were compared; "": by none
+  double best_value = 0;
+  int64_t best_step = 0, best_epoch = 0;
+  bool is_stopped_early = false;  // --patience was over
   std::string run_folder;
   nlohmann::json config = nlohmann::json::object();
   Environment environment;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/device_files.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -33,7 +34,22 @@ Descriptor open_to_read(const std::filesystem::path& path) {
   return {::open(path.c_str(), O_RDONLY | O_CLOEXEC), path};
 }
 
+void put_all(const Descriptor& file, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t put = ::write(file.get(), content.data(), content.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) throw Error("cannot write {}: {}", path.string(), std::strerror(errno));
+    content.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
 }  // namespace
+
+bool is_device_file(const std::filesystem::path& path) {
+  struct stat state {};
+  return ::stat(path.c_str(), &state) == 0 &&
+         (S_ISCHR(state.st_mode) || S_ISBLK(state.st_mode) || S_ISFIFO(state.st_mode));
+}
 
 std::string read_file(const std::filesystem::path& path) {
   const Descriptor file = open_to_read(path);
@@ -56,16 +72,15 @@ int create_new_file(const std::filesystem::path& temporary, Readers readers) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content, Readers readers) {
+  if (is_device_file(path)) {  // root could put a file in its place
+    put_all({::open(path.c_str(), O_WRONLY | O_CLOEXEC), path}, content, path);
+    return;
+  }
   std::filesystem::path temporary = path;
   temporary += ".tmp";
   try {
     const Descriptor file(create_new_file(temporary, readers), temporary);
-    while (!content.empty()) {
-      const ssize_t put = ::write(file.get(), content.data(), content.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) throw Error("cannot write {}: {}", path.string(), std::strerror(errno));
-      content.remove_prefix(static_cast<std::size_t>(put));
-    }
+    put_all(file, content, path);
     if (::fsync(file.get()) != 0) throw Error("cannot flush {}: {}", path.string(), std::strerror(errno));
     if (::rename(temporary.c_str(), path.c_str()) != 0)
       throw Error("cannot rename {} to {}: {}", temporary.string(), path.string(), std::strerror(errno));

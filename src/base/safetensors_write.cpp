@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "base/device_files.h"
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/safetensors.h"
@@ -24,10 +25,9 @@ std::string json_text(const std::string& text) { return nlohmann::json(text).dum
 class TemporaryFile {
  public:
   TemporaryFile(const std::filesystem::path& path, uint64_t bytes)
-      : path_(path),
-        temporary_(path.string() + ".tmp"),
-        bytes_(bytes),
-        fd_(create_new_file(temporary_, Readers::owner)) {
+      : path_(path), temporary_(path.string() + ".tmp"), bytes_(bytes) {
+    if (is_device_file(path)) throw Error("cannot write {}: it is no file. Name one", path.string());
+    fd_ = Fd(create_new_file(temporary_, Readers::owner));
     if (fd_.get() < 0) throw Error("cannot open {}: {}", temporary_.string(), std::strerror(errno));
     created_ = true;
     // A disk without room says so here, before the rest of it is filled up for everybody else. Some file systems

@@ -38,17 +38,17 @@ torch::Tensor batch_norm(const torch::Tensor& x, const torch::nn::BatchNorm2d& n
 }
 
 BatchCounter::BatchCounter(const torch::nn::Module& model) {
-  for (const auto& buffer : model.named_buffers()) {
-    const std::string suffix = "num_batches_tracked";
-    const std::string& name = buffer.key();
-    if (name.size() >= suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0)
-      counts_.push_back(buffer.value());
-  }
+  for (const auto& module : model.modules(/*include_self=*/false))
+    if (auto layer = std::dynamic_pointer_cast<torch::nn::BatchNorm2dImpl>(module)) layers_.push_back(std::move(layer));
 }
 
 void BatchCounter::count() {
   const torch::NoGradGuard no_grad;
-  at::_foreach_add_(counts_, 1);
+  std::vector<torch::Tensor> counts;
+  counts.reserve(layers_.size());
+  for (const auto& layer : layers_)
+    if (layer->is_training()) counts.push_back(layer->num_batches_tracked);
+  if (!counts.empty()) at::_foreach_add_(counts, 1);
 }
 
 }  // namespace tutti

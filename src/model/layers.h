@@ -42,7 +42,8 @@ std::shared_ptr<torch::nn::Module> add_folder(torch::nn::Module& parent, const s
 /// normalized as in evaluation. Does not count batches: see BatchCounter.
 torch::Tensor batch_norm(const torch::Tensor& x, const torch::nn::BatchNorm2d& norm);
 
-/// Keeps every `num_batches_tracked` of a model up to date, with one operation for all of them.
+/// Keeps `num_batches_tracked` of a model's batch normalizations up to date, with one operation for all of them. A
+/// layer that is in evaluation mode, because it is frozen, counts nothing.
 class BatchCounter {
  public:
   /// For the layers that `model` has now.
@@ -51,7 +52,7 @@ class BatchCounter {
   void count();
 
  private:
-  std::vector<torch::Tensor> counts_;
+  std::vector<std::shared_ptr<torch::nn::BatchNorm2dImpl>> layers_;
 };
 
 }  // namespace tutti

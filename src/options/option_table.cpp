@@ -141,8 +141,14 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
       .that_changes_speed();
   rows.add("depth", &v.model_options.depth, "unet: levels; transformer, bert: layers; unset: the model's own")
       .that_changes_speed();
-  rows.add("weights", &v.weights_file,
-           "start from these: a .safetensors file of Tutti's, torchvision's or Hugging Face's");
+  rows.add(
+      "weights", &v.weights_file,
+      "start from these: a run, or a .safetensors file of Tutti's, torchvision's or Hugging Face's; what has no place "
+      "there, a new head, begins at random");
+  rows.add("strict-weights", &v.strict_weights, "refuse --weights that do not hold every tensor of the model");
+  rows.add("freeze", &v.freeze,
+           "leave these parameters as they are: names or beginnings of names, with * ? [], between commas: "
+           "'conv1,bn1,layer[12]'");
   rows.add("data", &v.data.name, "the samples: digits (drawn by Tutti itself), mnist, …; `tutti data` lists them")
       .one_of("data set", names.data_sets);
   rows.add("data-folder", &v.data.folder, "where the files are; else $TUTTI_DATA/NAME, data/NAME, ../shared/data/NAME");
@@ -248,6 +254,13 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.add("log-every", &v.log_every, "steps between throughput lines").must_be(at_least(1));
   rows.add("eval-every", &v.eval_every, "epochs between tests").must_be(at_least(1));
   rows.add("eval-batch", &v.eval_batch, "samples per rank and test batch").must_be(at_least(1));
+  rows.add("keep-best", &v.keep_best,
+           "a metric of the test, as loss, accuracy or dice: keep the weights that were best by it in runs/NAME/best");
+  rows.add(
+          "patience", &v.patience,
+          "end the run after so many tests without a better one, by the metric of --keep-best, else the model's first; "
+          "0: never")
+      .must_be(at_least(0));
   rows.add("no-eval", Negated{&v.evaluate}, "do not test").recorded_as("evaluate");
   rows.add("checkpoint-steps", &v.checkpoint_steps, "save a checkpoint every so many steps").must_be(at_least(0));
   rows.add("checkpoint-minutes", &v.checkpoint_minutes, "save a checkpoint every so many minutes").must_be(at_least(0));

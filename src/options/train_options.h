@@ -18,7 +18,9 @@ struct TrainOptions {
   std::string plugin = "";  // was loaded before these options were read
   std::string model = "mnist-cnn";
   ModelOptions model_options;     // its data is what `data` says
-  std::string weights_file = "";  // to start from, .safetensors; empty: random ones
+  std::string weights_file = "";  // to start from, .safetensors or a run; empty: random ones
+  bool strict_weights = false;    // all of them have to fit
+  std::string freeze = "";        // names of parameters that stay as they are, as a shell's patterns between commas
   DataOptions data;
   int64_t epochs = 3;
   int64_t steps = 0;       // stop after so many steps in all; 0: after `epochs`
@@ -57,6 +59,8 @@ struct TrainOptions {
   bool evaluate = true;
   int64_t eval_every = 1;  // epochs
   int64_t eval_batch = 250;
+  std::string keep_best = "";  // a metric: the weights that were best by it are kept; empty: no such weights are
+  int64_t patience = 0;        // tests without improvement after which the run ends; 0: never
   std::string runs_folder = "runs";
   std::string name = "";  // of the run; empty: made from time, model and data
   std::string summary_file = "";

@@ -1,7 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <cstring>
-#include <set>
+#include <map>
 
 #include "base/files.h"
 #include "base/sha256.h"
@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFormat = 1;
-constexpr const char* kWeightsFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
 struct TypeName {
@@ -49,11 +48,25 @@ NamedTensors tensors_of(const torch::nn::Module& model, bool copy) {
   return tensors;
 }
 
-std::string write_tensors(const fs::path& path, const NamedTensors& tensors) {
+std::string write_tensors(const fs::path& path, const NamedTensors& tensors,
+                          std::map<std::string, std::string> facts = {}) {
   std::vector<NamedArray> arrays;
   for (const auto& [name, tensor] : tensors)
     arrays.push_back({name, type_name(tensor.scalar_type()), tensor.sizes().vec(), tensor.data_ptr(), tensor.nbytes()});
-  return write_safetensors(path, arrays, {{"format", "pt"}});
+  facts["format"] = "pt";  // as PyTorch has them: some readers ask
+  return write_safetensors(path, arrays, facts);
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
+
+std::string left_out_file(int rank) { return fmt::format("left-out-{}.safetensors", rank); }
+
+}  // namespace
+
+std::vector<NamedTensor> named_tensors(const torch::nn::Module& model) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : tensors_of(model, false)) tensors.push_back({name, tensor});
+  return tensors;
 }
 
 torch::Tensor tensor_of(const NamedArray& array) {
@@ -61,21 +74,6 @@ torch::Tensor tensor_of(const NamedArray& array) {
   std::memcpy(tensor.data_ptr(), array.data, array.bytes);
   return tensor;
 }
-
-std::string shape_text(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
-
-std::string left_out_file(int rank) { return fmt::format("left-out-{}.safetensors", rank); }
-
-/// Weights of the first BERTs, still in use, call what layer normalization multiplies with and adds gamma and beta.
-const NamedArray* find_also_by_old_name(const SafetensorsFile& file, const std::string& name) {
-  if (const NamedArray* const array = file.find(name)) return array;
-  for (const auto& [now, then] : {std::pair<std::string, std::string>{"LayerNorm.weight", "LayerNorm.gamma"},
-                                  {"LayerNorm.bias", "LayerNorm.beta"}})
-    if (const std::size_t at = name.rfind(now); at != std::string::npos) return file.find(name.substr(0, at) + then);
-  return nullptr;
-}
-
-}  // namespace
 
 NamedTensors weights_of(const torch::nn::Module& model) { return tensors_of(model, true); }
 
@@ -95,7 +93,8 @@ SavedCheckpoint save_checkpoint(const fs::path& run_folder, const CheckpointCont
                             {"first_updates", content.first_updates},
                             {"options", content.options},
                             {"plan", content.plan},
-                            {"epoch_end", content.epoch_end}};
+                            {"epoch_end", content.epoch_end},
+                            {"best_test", content.best_test}};
     const auto write = [&](const std::string& file, const NamedTensors& tensors) {
       state["sha256"][file] = write_tensors(temporary / file, tensors);
     };
@@ -121,7 +120,8 @@ Checkpoint::Checkpoint(const fs::path& folder, int rank) : folder_(folder) {
       if (state_.at("format") != kFormat)
         throw Error("{} has format {}, this Tutti reads format {}", (folder / kStateFile).string(),
                     state_.at("format").dump(), kFormat);
-      for (const char* later : {"plan", "epoch_end"}) state_.emplace(later, nullptr);  // older ones have none
+      for (const char* later : {"plan", "epoch_end", "best_test"})
+        state_.emplace(later, nullptr);  // older ones have none
       if (!options().is_object() || first_step_samples() < 1)
         throw Error("{} is not as it was written", (folder / kStateFile).string());
       progress();
@@ -178,12 +178,17 @@ void Checkpoint::load_weights(Model& model) const {
 }
 
 void Checkpoint::restore(Engine& engine) const {
-  engine.restore(progress().step, state_.at("first_updates").get<std::vector<int64_t>>(), [&](const std::string& name) {
+  auto first_updates = state_.at("first_updates").get<std::vector<int64_t>>();
+  if (first_updates.size() != engine.first_updates().size())
+    throw Error(
+        "the checkpoint {} was made while {} tensors were trained, and now {} are: resume with the same --freeze",
+        folder_.string(), first_updates.size(), engine.first_updates().size());
+  engine.restore(progress().step, std::move(first_updates), [&](const std::string& name) {
     const NamedArray* array = optimizer_->find(name);
     if (array == nullptr)
       throw Error(
-          "the checkpoint {} was made with optimizer '{}' and has no '{}': resume with the same --optimizer and "
-          "--momentum",
+          "the checkpoint {} was made with optimizer '{}' and has no '{}': resume with the same --optimizer, "
+          "--momentum and --freeze",
           folder_.string(), options().get<RunConfig>().optimizer, name);
     return tensor_of(*array);
   });
@@ -197,28 +202,11 @@ void Checkpoint::restore_left_out(Engine& engine) const {
   });
 }
 
-void save_weights(const fs::path& path, const NamedTensors& weights) { write_tensors(path, weights); }
+void save_weights(const fs::path& path, const NamedTensors& weights, const std::map<std::string, std::string>& facts) {
+  write_tensors(path, weights, facts);
+}
 
 void save_weights(const fs::path& path, const Model& model) { save_weights(path, weights_of(model)); }
-
-std::vector<std::string> load_weights(const fs::path& path, Model& model) {
-  const SafetensorsFile file(path);
-  std::set<std::string> unused;
-  for (const NamedArray& array : file.arrays()) unused.insert(array.name);
-  const torch::NoGradGuard no_grad;
-  for (auto [name, tensor] : tensors_of(model, false)) {
-    const NamedArray* const array = find_also_by_old_name(file, name);
-    if (array == nullptr)
-      throw Error("{} has no '{}', so these are not the weights of model '{}'", path.string(), name,
-                  model.model_name());
-    if (array->shape != tensor.sizes().vec())
-      throw Error("'{}' is {} in {} and {} in model '{}'", name, shape_text(array->shape), path.string(),
-                  shape_text(tensor.sizes().vec()), model.model_name());
-    tensor.copy_(tensor_of(*array));
-    unused.erase(array->name);
-  }
-  return {unused.begin(), unused.end()};
-}
 
 std::string weights_sha256(const torch::nn::Module& model) {
   Sha256 hash;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,6 +26,7 @@ struct CheckpointContent {
   nlohmann::json options = nlohmann::json::object();  // as records have them
   std::vector<NamedTensors> left_out = {};            // by rank: what a compressing wire format still owes
   nlohmann::json plan = {};                           // the plan that this belongs to, with its profile; null: none
+  nlohmann::json best_test = {};                      // see BestTest; null: none
   nlohmann::json epoch_end = {};  // an epoch that is over, but for its test and its record; null: none
 };
 
@@ -54,6 +56,7 @@ class Checkpoint {
   /// As it was saved; null: nothing was.
   const nlohmann::json& plan() const { return state_.at("plan"); }
   const nlohmann::json& epoch_end() const { return state_.at("epoch_end"); }
+  const nlohmann::json& best_test() const { return state_.at("best_test"); }
 
   /// Throws Error when the checkpoint belongs to another model, naming both and the first difference.
   void load_weights(Model& model) const;
@@ -72,13 +75,19 @@ class Checkpoint {
 /// Parameters, then buffers, on the CPU and row by row; the model's own memory where it is like that.
 NamedTensors weights_of(const torch::nn::Module& model);
 
-/// Weights and buffers alone, for others to use.
-void save_weights(const std::filesystem::path& path, const NamedTensors& weights);
-void save_weights(const std::filesystem::path& path, const Model& model);
+/// Parameters, then buffers: the model's own.
+std::vector<NamedTensor> named_tensors(const torch::nn::Module& model);
 
-/// The reverse, for weights from anywhere: every tensor of the model has to be in the file with its name and shape (of
-/// any floating type); what else is there is left alone and returned. Throws Error naming the first difference.
-std::vector<std::string> load_weights(const std::filesystem::path& path, Model& model);
+/// A tensor of a file, copied. Throws Error for a type that torch does not have.
+torch::Tensor tensor_of(const NamedArray& array);
+
+inline constexpr const char* kWeightsFile = "model.safetensors";  // of a run, a checkpoint, …
+inline constexpr const char* kBestFolder = "best";                // of a run: with the weights of its best test
+
+/// Weights and buffers alone, for others to use. `facts` stand in the file's header.
+void save_weights(const std::filesystem::path& path, const NamedTensors& weights,
+                  const std::map<std::string, std::string>& facts = {});
+void save_weights(const std::filesystem::path& path, const Model& model);
 
 /// SHA-256 over names, types, shapes and values of all parameters and buffers.
 std::string weights_sha256(const torch::nn::Module& model);

@@ -23,6 +23,10 @@ void check_options(const TrainOptions& options) {
   check_wire(engine_options(options));
   if (options.by_node && options.transport != kAutoTransport && !find_transport(options.transport).started_by_mpirun)
     throw UsageError("--by-node joins nodes over MPI: use it with --transport mpi or auto, not {}", options.transport);
+  if (!options.evaluate && (!options.keep_best.empty() || options.patience > 0))
+    throw UsageError("--{} compares tests: leave --no-eval out", options.keep_best.empty() ? "patience" : "keep-best");
+  if (options.strict_weights && options.weights_file.empty() && options.resume.empty())
+    throw UsageError("--strict-weights says how --weights is read: give both");
   if (!options.trace_file.empty() && options.trace_steps < 1)
     throw UsageError("--trace-steps is {}: it must be at least 1 with --trace", options.trace_steps);
 }

@@ -68,7 +68,7 @@ bool RankTrainer::train() {
       end_epoch(*std::exchange(open_epoch_, std::nullopt));
       if (!is_stopped_) save({});  // with nothing left to report
     }
-    while (course_->steps_left(progress_) > 0 && !is_stopped_) train_epoch();
+    while (course_->steps_left(progress_) > 0 && !is_stopped_ && !is_out_of_patience()) train_epoch();
     if (is_stopped_) return false;
     status.enter(RunPhase::finishing);
     finish();
@@ -110,7 +110,7 @@ void RankTrainer::train_epoch() {
   }
   if (resident_) resident_->begin_epoch(order);
 
-  model_->train();
+  frozen_.enter_training(*model_);
   epoch_times_ = {};
   step_s_.clear();
   own_step_s_.clear();
@@ -172,12 +172,14 @@ void RankTrainer::train_epoch() {
 
 void RankTrainer::end_epoch(EpochRecord record) {
   const bool is_over = progress_.samples_in_epoch == 0 && progress_.epoch % options_.eval_every == 0;
-  if (options_.evaluate && !is_stopped_ && (is_over || course_->steps_left(progress_) == 0)) test();
+  const bool is_test_due = options_.evaluate && !is_stopped_ && (is_over || course_->steps_left(progress_) == 0);
+  if (is_test_due) test();
   if (is_stopped_) {
     save(record);  // which has no time to wait for the test: a resumed run makes it
     return;
   }
   report_epoch(std::move(record));
+  if (is_test_due) follow_best();
   if (trace_ && trace_->is_over()) record_trace();
   total_times_.add(epoch_times_);
   if (is_save_due()) save({});

@@ -19,12 +19,14 @@
 #include "data/loader.h"
 #include "data/sampler.h"
 #include "model/model.h"
+#include "train/best_test.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_folder.h"
 #include "train/console.h"
 #include "train/course.h"
 #include "train/device_feed.h"
 #include "train/evaluation.h"
+#include "train/frozen_parameters.h"
 #include "train/options.h"
 #include "train/rank_meeting.h"
 #include "train/rank_setup.h"
@@ -95,6 +97,9 @@ class RankTrainer {
   /// Of the epoch. Waits for the device.
   double finite_loss_sum() const;
   void test();
+  /// Compares the last test with those before it, and keeps its weights where they are the best. A collective.
+  void follow_best();
+  bool is_out_of_patience() const { return options_.patience > 0 && best_.tests_since() >= options_.patience; }
   void report_epoch(EpochRecord record);
   void tell_stragglers(const EpochRecord& epoch);
   void finish();
@@ -126,6 +131,7 @@ class RankTrainer {
   BatchPlace place_;
   TrainTest data_;
   std::shared_ptr<Model> model_;
+  FrozenParameters frozen_;
   std::unique_ptr<Trace> trace_;  // null: nothing is recorded
   bool is_trace_written_ = false;
   int decisions_ = 0;  // of the engine on its plan, seen so far
@@ -169,6 +175,7 @@ class RankTrainer {
   const std::chrono::milliseconds pretended_slowness_ = pretended_slowness(comm_.rank());
   EvalCounts last_test_;
   bool tested_ = false;
+  BestTest best_;
   bool is_time_to_save_ = false;
   bool is_stopped_ = false;  // by a signal
 };

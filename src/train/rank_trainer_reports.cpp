@@ -191,14 +191,28 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
   summary.environment = this_environment(TORCH_VERSION);
   summary.is_tested = tested_;
   summary.test = test_results(last_test_);
-  const fs::path weights = run_folder_ / "model.safetensors";
+  if (best_.has_any()) {
+    summary.best_metric = best_.metric();
+    summary.best_value = best_.value();
+    summary.best_step = best_.step();
+    summary.best_epoch = best_.epoch();
+    summary.is_stopped_early = is_out_of_patience();
+  }
+  const fs::path weights = run_folder_ / kWeightsFile;
   save_weights(weights, tensors);
   records_.add(summary);
   if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, json(summary).dump(1) + "\n");
   std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,
                                  summary.train_s, summary.samples_per_s);
   if (tested_) line += ", " + test_headline(last_test_);
+  if (summary.is_stopped_early)
+    console_.line(fmt::format("Ended early: {} tests without a better one (--patience {})", best_.tests_since(),
+                              options_.patience));
   console_.line(line);
+  if (best_.has_any())
+    console_.line(
+        fmt::format("Best: {}{}", best_.text(),
+                    options_.keep_best.empty() ? "" : ": " + (run_folder_ / kBestFolder / kWeightsFile).string()));
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
 

@@ -1,6 +1,7 @@
 // What a rank does so that nothing is lost: it looks for signals, for numbers that are none, and saves.
 #include <cmath>
 
+#include "base/files.h"
 #include "plan/wire_format.h"
 #include "status/status_board.h"
 #include "train/failures.h"
@@ -65,6 +66,7 @@ void RankTrainer::save(const std::optional<EpochRecord>& open_epoch) {
   content.first_step_samples = sizes_.first_step;
   content.first_updates = engine_->engine().first_updates();
   content.options = config_;
+  content.best_test = best_.state();
   if (open_epoch) content.epoch_end = *open_epoch;
   if (is_compressed(options_.wire) && engine_->profile() && engine_->decisions() > 0)
     content.plan = {{"plan", engine_->plan()}, {"profile", *engine_->profile()}};
@@ -89,6 +91,21 @@ void RankTrainer::save(const std::optional<EpochRecord>& open_epoch) {
   if (is_stopped_)
     console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
                               progress_.step, run_folder_.string()));
+}
+
+void RankTrainer::follow_best() {
+  if (options_.keep_best.empty() && options_.patience == 0) return;
+  if (!best_.add(last_test_, progress_) || options_.keep_best.empty()) return;
+  const NamedTensors weights = is_first_ ? weights_of(*model_) : NamedTensors();
+  first_rank_alone(comm_, [&] {
+    const fs::path folder = run_folder_ / kBestFolder;
+    make_folders(folder, Readers::owner);
+    save_weights(folder / kWeightsFile, weights,
+                 {{"metric", best_.metric()},
+                  {"value", fmt::format("{}", best_.value())},
+                  {"step", std::to_string(best_.step())},
+                  {"epoch", std::to_string(best_.epoch())}});
+  });
 }
 
 }  // namespace tutti

@@ -18,6 +18,7 @@
 #include "train/checkpoint_folder.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
+#include "train/weights_file.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -156,16 +157,19 @@ void RankTrainer::set_up() {
     resumed_->load_weights(*model_);
     progress_ = resumed_->progress();
   } else if (!options_.weights_file.empty()) {
-    const auto unused = load_weights(options_.weights_file, *model_);
-    if (!unused.empty())
-      console_.line(fmt::format("note: {} tensors of {} have no place in {}, '{}' among them", unused.size(),
-                                options_.weights_file, options_.model, unused[0]));
+    const fs::path file = find_weights(options_.weights_file, options_.runs_folder);
+    for (const std::string& line : weights_lines(load_weights(file, *model_, options_.strict_weights)))
+      console_.line(line);
   }
   model_->to(device_);
   // Without tensor cores, that is in full float32, channels-last convolutions are slower.
   place_ = {device_, device_.is_cuda() && options_.precision != "fp32" && model_->prefers_channels_last()};
   if (place_.channels_last) use_channels_last(*model_);
-  model_->train();
+  frozen_ = FrozenParameters(*model_, options_.freeze);
+  if (!frozen_.summary().empty()) console_.line(frozen_.summary());
+  frozen_.enter_training(*model_);
+  if (!options_.keep_best.empty() || options_.patience > 0)
+    best_ = BestTest(options_.keep_best, model_options.data.kind);
   keep_data_on_device();
   last_test_ = nothing_counted(model_options.data.kind);
 
@@ -230,6 +234,7 @@ void RankTrainer::go_on_from_resumed(bool is_compressing) {
   const json& then = resumed_->options();
   latest_checkpoint_ = resumed_->folder();
   saved_step_ = first_step_;
+  best_.restore(resumed_->best_test());
   console_.line(fmt::format("Resumed at step {} from {}", first_step_, latest_checkpoint_.string()));
   for (const auto& [key, value] : config_.items())
     if (then.contains(key) && then.at(key) != value)
@@ -240,7 +245,11 @@ void RankTrainer::go_on_from_resumed(bool is_compressing) {
         fmt::format("note: a step has {} samples now, and had {} when the run began: --steps, --warmup and the "
                     "schedule stay counted in those",
                     sizes_.step, sizes_.first_step));
-  if (course_->steps_left(progress_) == 0)
+  if (is_out_of_patience())
+    console_.line(
+        fmt::format("note: the run has come to its end, {} tests without a better one: --patience makes it longer",
+                    best_.tests_since()));
+  else if (course_->steps_left(progress_) == 0)
     console_.line(fmt::format(
         "note: the run has come to its end, {}: --{} makes it longer",
         options_.steps > 0 ? fmt::format("{} steps", options_.steps) : fmt::format("{} epochs", options_.epochs),

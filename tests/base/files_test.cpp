@@ -1,5 +1,7 @@
 #include "base/files.h"
+#include "base/device_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/device_files.h"
 #include "base/yaml_files.h"
 #include "tutti/error.h"
 
@@ -112,6 +115,23 @@ TEST_F(Files, AFullDiskLeavesTheOldContentAndNoTemporaryFile) {
   EXPECT_NE(error.find("File too large"), std::string::npos) << error;
   EXPECT_EQ(read_file(folder_ / "data"), "old");
   EXPECT_EQ(entries(), 1);
+}
+
+// A pipe: were this wrong, root would lose a device.
+TEST_F(Files, WhatIsNoFileIsWrittenToAndStaysThere) {
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file_atomically(pipe, "through");
+  char got[16] = {};
+  EXPECT_EQ(::read(reader, got, sizeof got), 7);
+  EXPECT_STREQ(got, "through");
+  EXPECT_TRUE(is_device_file(pipe));
+  EXPECT_TRUE(is_device_file("/dev/null"));
+  EXPECT_FALSE(is_device_file(folder_));
+  EXPECT_FALSE(is_device_file(folder_ / "nothing"));
+  ::close(reader);
 }
 
 TEST_F(Files, AFolderWithoutWritePermissionLeavesTheOldContent) {

@@ -7,6 +7,7 @@
 #include "options/option_table.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_folder.h"
+#include "train/weights_file.h"
 
 namespace tutti::fuzz {
 namespace {
