@@ -33,8 +33,6 @@ class RecordReader {
   bool next();
   /// Of the current record.
   const std::string& kind() const { return kind_; }
-  /// When it was made, in seconds since 1970; 0 for a cell.
-  double time_s() const { return time_s_; }
   template <typename T>
   bool is() const {
     return kind_ == T::kKind;
