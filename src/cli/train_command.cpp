@@ -140,6 +140,16 @@ int run(TrainOptions& options, const IsGiven& is_given, const RunHere& run_here)
 
 }  // namespace
 
+std::string problem_of_train_option(const std::string& name, const std::string& value) {
+  if (name != "recipe") return problem_of_value(name, value, known_names());
+  try {
+    find_recipe(value, problem_of_train_option);
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
 std::function<int()> add_train_command(CLI::App& program, RunHere run_here) {
   auto options = std::make_shared<TrainOptions>();
   auto as_markdown = std::make_shared<bool>(false);
