@@ -1,6 +1,7 @@
 #include "cli/train_command.h"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -71,6 +72,7 @@ int run(TrainOptions& options, const IsGiven& is_given, const RunHere& run_here)
     fmt::print("{}", list_recipes());
     return 0;
   }
+  ::signal(SIGPIPE, SIG_IGN);  // `tutti train | head`: what cannot be written is no reason to stop
   if (options.auto_resume && (options.name.empty() || !options.resume.empty()))
     throw UsageError("--auto-resume goes on with the run of --name: {}",
                      options.name.empty() ? "give one" : "leave --resume out");

@@ -23,6 +23,7 @@ void check_options(const TrainOptions& options) {
   check_wire(engine_options(options));
   if (options.by_node && options.transport != kAutoTransport && !find_transport(options.transport).started_by_mpirun)
     throw UsageError("--by-node joins nodes over MPI: use it with --transport mpi or auto, not {}", options.transport);
+  if (options.quiet && options.verbose) throw UsageError("--quiet and --verbose contradict each other: leave one out");
   if (!options.trace_file.empty() && options.trace_steps < 1)
     throw UsageError("--trace-steps is {}: it must be at least 1 with --trace", options.trace_steps);
 }
