@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,6 +142,10 @@ class Engine {
   void settle();
 
   int64_t steps_done() const { return steps_done_; }
+  /// The norm of all gradients of the last step, summed over ranks and not clipped. None where they do not lie whole on
+  /// this rank between steps: under plans whose transfers cross steps, and with a sharded optimizer. It reads all of
+  /// them and waits for a GPU: call it now and then, not in every step.
+  std::optional<double> gradient_norm() const;
   /// The parameters that are trained, in their own order.
   int64_t parameter_elements() const;
   /// Memory that the optimizer's state takes on this rank.

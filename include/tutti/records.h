@@ -99,7 +99,9 @@ struct ProgressRecord {
   int64_t epoch = 0;  // epochs done before this one
   double data_per_s = 0;
   double lr = 0;
-  std::optional<double> loss;  // of rank 0's own samples; none in records of older versions
+  std::optional<double> loss;                // of rank 0's own samples; none in records of older versions
+  std::optional<double> loss_smoothed = {};  // over the run: a step 50 steps ago counts a third of the newest
+  std::optional<double> gradient_norm = {};  // of the step's sum over ranks, not clipped; see Engine::gradient_norm()
 };
 
 /// Totals of one rank over an epoch or a run.

@@ -25,6 +25,10 @@ void Sink::add_line(std::string_view prefix, std::string_view line) {
   queue_ += '\n';
 }
 
+void Sink::add(std::string_view text) {
+  if (!is_closed_) queue_ += text;
+}
+
 void Sink::write_some() {
   // A pipe that poll() calls writable takes PIPE_BUF bytes at once, whole. Of those, whole lines if possible: rank 0
   // writes to the same place.
@@ -64,6 +68,10 @@ void Stream::finish() {
 }
 
 void Stream::take(std::string_view text) {
+  if (!is_by_line_) {
+    sink_->add(text);
+    return;
+  }
   for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     if (partial_.empty()) {
       add_line(text.substr(0, end));

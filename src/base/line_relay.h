@@ -20,8 +20,11 @@ class Sink {
   int fd() const { return fd_; }
   bool is_empty() const { return next_ == queue_.size(); }
   std::size_t queued() const { return queue_.size() - next_; }
+  /// Nobody reads it any more: what is added is dropped.
+  bool is_closed() const { return is_closed_; }
 
   void add_line(std::string_view prefix, std::string_view line);
+  void add(std::string_view text);
   /// Call when poll() says that it takes something.
   void write_some();
   void drop() {
@@ -45,6 +48,8 @@ class Stream {
 
   Stream(Fd fd, std::string prefix, Sink& sink, Filter filter = {})
       : fd_(std::move(fd)), prefix_(std::move(prefix)), sink_(&sink), filter_(std::move(filter)) {}
+  /// Passed on as it comes, not in lines.
+  Stream(Fd fd, Sink& sink) : fd_(std::move(fd)), sink_(&sink), is_by_line_(false) {}
   const Sink& sink() const { return *sink_; }
   int fd() const { return fd_.get(); }
   bool is_open() const { return static_cast<bool>(fd_); }
@@ -63,11 +68,13 @@ class Stream {
   std::string prefix_;
   Sink* sink_;  // outlives this
   Filter filter_;
+  bool is_by_line_ = true;
   std::string partial_;
 };
 
-/// Passes what children write on to our stdout and stderr, in whole lines. Nothing in it blocks but the wait for
-/// something to do: a reader that stops reading our output must not keep us from noticing anything else.
+/// Passes what children write on to our stdout and stderr, in whole lines unless asked otherwise. Nothing in it blocks
+/// but the wait for something to do: a reader that stops reading our output must not keep us from noticing anything
+/// else.
 class LineRelay {
  public:
   LineRelay() : out_(STDOUT_FILENO), err_(STDERR_FILENO) {}
@@ -79,6 +86,8 @@ class LineRelay {
   void to_stderr(Fd from, const std::string& prefix, Stream::Filter filter = {}) {
     streams_.emplace_back(std::move(from), prefix, err_, std::move(filter));
   }
+  /// The same as it comes: where it is all that is written there.
+  void to_stdout(Fd from) { streams_.emplace_back(std::move(from), out_); }
   void say(std::string_view line) { err_.add_line("", line); }
 
   /// Waits until there is something to pass on or to read from `wake_fd`, at most so long (-1: for ever), and passes
@@ -87,6 +96,8 @@ class LineRelay {
   /// Takes what is left in the pipes. Only that: a process that a child has left behind may hold the other end open,
   /// and even go on writing.
   void finish();
+  /// Some of it, because nobody reads our stdout any more.
+  bool has_lost_output() const { return out_.is_closed(); }
   bool has_passed_on_all() const { return out_.is_empty() && err_.is_empty(); }
 
  private:

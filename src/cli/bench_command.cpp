@@ -146,11 +146,12 @@ fs::path folder_to_resume(const BenchArguments& arguments) {
   return newest_sweep(arguments.runs, fs::path(given).stem().string());
 }
 
-int start(const BenchArguments& arguments, const std::vector<std::string>& train_options) {
+int start(const BenchArguments& arguments, const std::vector<std::string>& train_options,
+          const ProblemOfOption& problem_of) {
   if (arguments.sweep.empty())
     throw UsageError("which sweep? Name a file or one of: {}. See `tutti bench --help`.",
                      fmt::join(sweep_names(), ", "));
-  Sweep sweep = find_sweep(arguments.sweep, arguments.quick, train_options);
+  Sweep sweep = find_sweep(arguments.sweep, arguments.quick, train_options, problem_of);
   if (arguments.repeats > 0) sweep.repeats = arguments.repeats;
   std::vector<SweepCell> cells = expand(sweep);
   if (!arguments.only.empty()) cells = only(cells, arguments.only, sweep);
@@ -165,7 +166,8 @@ int start(const BenchArguments& arguments, const std::vector<std::string>& train
   return carry_out(folder, arguments);
 }
 
-int run(const BenchArguments& arguments, const CLI::App& command, const std::vector<std::string>& train_options) {
+int run(const BenchArguments& arguments, const CLI::App& command, const std::vector<std::string>& train_options,
+        const ProblemOfOption& problem_of) {
   if (arguments.list) {
     const std::vector<SweepSummary> sweeps = list_sweeps(train_options);
     if (!arguments.as_json) fmt::print("{}", describe(sweeps));
@@ -188,7 +190,7 @@ int run(const BenchArguments& arguments, const CLI::App& command, const std::vec
         env.launcher, env.size);
   if (command.count("--repeats") > 0 && arguments.repeats < 1)
     throw UsageError("--repeats is {}: it must be at least 1", arguments.repeats);
-  if (command.count("--resume") == 0) return start(arguments, train_options);
+  if (command.count("--resume") == 0) return start(arguments, train_options, problem_of);
   for (const char* const option : {"--quick", "--repeats", "--only", "--output"})
     if (command.count(option) > 0)
       throw UsageError("{} belongs to the beginning of a sweep: --resume goes on with what was begun", option);
@@ -248,12 +250,12 @@ void describe(CLI::App& command, BenchArguments& arguments) {
 
 }  // namespace
 
-std::function<int()> add_bench_command(CLI::App& program) {
+std::function<int()> add_bench_command(CLI::App& program, const ProblemOfOption& problem_of) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command = program.add_subcommand("bench", "run a study of many training runs, resumable");
   describe(*command, *arguments);
-  return [arguments, command, &program] {
-    return run(*arguments, *command, option_names(*program.get_subcommand("train")));
+  return [arguments, command, &program, problem_of] {
+    return run(*arguments, *command, option_names(*program.get_subcommand("train")), problem_of);
   };
 }
 

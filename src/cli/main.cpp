@@ -116,7 +116,7 @@ int run(int argc, char** argv) {
   std::map<std::string, std::function<int()>> commands;
   commands["train"] = add_train_command(program, TUTTI_COPIES_RANKS && plugins.empty() ? run_copied_rank : RunHere());
   commands["run"] = add_run_command(program);
-  commands["bench"] = add_bench_command(program);
+  commands["bench"] = add_bench_command(program, problem_of_train_option);
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);
   commands["data"] = add_data_command(program);
@@ -133,7 +133,7 @@ int run(int argc, char** argv) {
   try {
     suggest_names(program, argc, argv);
     std::vector<std::string> words(argv + 1, argv + argc);
-    if (!words.empty() && words[0] == "train") words = expand_recipe(std::move(words));
+    if (!words.empty() && words[0] == "train") words = expand_recipe(std::move(words), problem_of_train_option);
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
@@ -155,7 +155,9 @@ void say(const char* text) {
   const char* rank = std::getenv("TUTTI_RANK");
   // Ranks other than 0 speak through the launcher, which puts their number in front.
   const bool clear = rank == nullptr || std::string(rank) == "0";
-  fmt::print(stderr, "{}tutti: {}\n", clear && ::isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", printable(text));
+  const std::string line =
+      fmt::format("{}tutti: {}\n", clear && ::isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", printable(text));
+  std::fputs(line.c_str(), stderr);  // which throws nothing where nobody reads it
 }
 
 int run_and_explain(int argc, char** argv) {

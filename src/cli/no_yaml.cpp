@@ -5,7 +5,7 @@
 
 namespace tutti {
 
-Recipe parse_recipe(const std::string&, const std::string& file) {
+Recipe parse_recipe(const std::string&, const std::string& file, const ProblemOfOption&) {
   throw UsageError(
       "{}: this build cannot read recipes: yaml-cpp was not there when it was configured (Debian: libyaml-cpp-dev)",
       file);

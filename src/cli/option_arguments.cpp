@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <exception>
@@ -24,6 +25,18 @@ std::string problem_of_switch(const std::string& text) {
   return fmt::format("'{}' is neither true nor false", printable(valid_utf8(text)));
 }
 
+/// CLI11 would say "Could not convert".
+template <typename Number>
+std::string problem_of_number(const std::string& text) {
+  Number number{};
+  const bool is_negative = std::is_unsigned_v<Number> && !text.empty() && text[0] == '-';  // would be a large one
+  if (!is_negative && CLI::detail::lexical_cast(text, number)) return "";
+  return fmt::format("'{}' is no {}", printable(valid_utf8(text)),
+                     std::is_floating_point_v<Number> ? "number"
+                     : std::is_unsigned_v<Number>     ? "whole number of 0 or more"
+                                                      : "whole number");
+}
+
 /// Throws what CLI11 does where the number has no place in the option.
 template <typename Value>
 Value scaled_value(const std::string& name, double given, double unit) {
@@ -38,16 +51,18 @@ CLI::Option* add_option(CLI::App& command, const TrainOption& option) {
       [&](const auto& field) -> CLI::Option* {
         using Field = std::decay_t<decltype(field)>;
         if constexpr (std::is_same_v<Field, Scaled>) {
-          return command.add_option_function<double>(
-              name,
-              [field, name](const double& given) {
-                std::visit(
-                    [&](auto* value) {
-                      *value = scaled_value<std::decay_t<decltype(*value)>>(name, given, field.unit);
-                    },
-                    field.value);
-              },
-              option.help);
+          return command
+              .add_option_function<double>(
+                  name,
+                  [field, name](const double& given) {
+                    std::visit(
+                        [&](auto* value) {
+                          *value = scaled_value<std::decay_t<decltype(*value)>>(name, given, field.unit);
+                        },
+                        field.value);
+                  },
+                  option.help)
+              ->check(problem_of_number<double>);
         } else if constexpr (std::is_same_v<Field, Negated>) {
           return command
               .add_flag_function(
@@ -60,6 +75,8 @@ CLI::Option* add_option(CLI::App& command, const TrainOption& option) {
               ->check(problem_of_switch);
         } else if constexpr (std::is_same_v<Field, bool*>) {
           return command.add_flag(name, *field, option.help)->check(problem_of_switch);
+        } else if constexpr (std::is_arithmetic_v<std::remove_pointer_t<Field>>) {
+          return command.add_option(name, *field, option.help)->check(problem_of_number<std::remove_pointer_t<Field>>);
         } else {
           return command.add_option(name, *field, option.help);
         }
@@ -74,6 +91,23 @@ void add_options(CLI::App& command, const std::vector<TrainOption>& options) {
     if (option.name.empty()) continue;
     CLI::Option* const added = add_option(command, option)->group(option.group);
     if (const std::string usual = default_text(option); !usual.empty()) added->default_str(usual);
+  }
+}
+
+std::string problem_of_value(const std::string& name, const std::string& value, const KnownNames& names) {
+  TrainOptions values;
+  std::vector<TrainOption> table = train_option_table(values, names);
+  table.erase(std::remove_if(table.begin(), table.end(),
+                             [&](const TrainOption& one) { return one.name != name && "no-" + one.name != name; }),
+              table.end());
+  CLI::App command;
+  add_options(command, table);
+  try {
+    command.parse(std::vector<std::string>{fmt::format("--{}={}", name, value)});
+    check_values(values, names);
+    return "";
+  } catch (const std::exception& error) {  // of CLI11, or UsageError
+    return error.what();
   }
 }
 

@@ -16,15 +16,17 @@ namespace fs = std::filesystem;
 /// Recipes by name; those in ./recipes come before those of the source.
 NamedFiles recipe_files() { return yaml_files({"recipes", TUTTI_RECIPES}); }
 
-Recipe read_recipe(const fs::path& path) { return parse_recipe(read_file(path), path.string()); }
+Recipe read_recipe(const fs::path& path, const ProblemOfOption& problem_of = {}) {
+  return parse_recipe(read_file(path), path.string(), problem_of);
+}
 
 }  // namespace
 
-Recipe find_recipe(const std::string& name) {
+Recipe find_recipe(const std::string& name, const ProblemOfOption& problem_of) {
   std::error_code ignored;
-  if (fs::is_regular_file(name, ignored)) return read_recipe(name);
+  if (fs::is_regular_file(name, ignored)) return read_recipe(name, problem_of);
   const NamedFiles files = recipe_files();
-  if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second);
+  if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second, problem_of);
   throw UsageError(unknown_name("recipe", name, names_in(files)));
 }
 
@@ -34,14 +36,14 @@ std::string list_recipes() {
   return table;
 }
 
-std::vector<std::string> expand_recipe(std::vector<std::string> words) {
+std::vector<std::string> expand_recipe(std::vector<std::string> words, const ProblemOfOption& problem_of) {
   static const std::string kOption = "--recipe";
   for (size_t i = 0; i < words.size(); ++i) {
     std::string name;
     if (words[i] == kOption && i + 1 < words.size()) name = words[i + 1];
     if (words[i].rfind(kOption + "=", 0) == 0) name = words[i].substr(kOption.size() + 1);
     if (name.empty() || name == "list") continue;
-    const Recipe recipe = find_recipe(name);
+    const Recipe recipe = find_recipe(name, problem_of);
     // At the front, behind the command's name: whatever a person typed comes later and so counts.
     words.insert(words.begin() + 1, recipe.arguments.begin(), recipe.arguments.end());
     break;

@@ -22,7 +22,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-Recipe parse_recipe(const std::string& text, const std::string& file) {
+Recipe parse_recipe(const std::string& text, const std::string& file, const ProblemOfOption& problem_of) {
   YAML::Node root;
   try {
     root = YAML::Load(text);
@@ -52,6 +52,8 @@ Recipe parse_recipe(const std::string& text, const std::string& file) {
            fmt::format("unknown option '{}'{} A recipe sets options of `tutti train`, without their dashes.", key,
                        nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest)));
     }
+    if (const std::string problem = problem_of ? problem_of(key, value) : ""; !problem.empty())
+      fail(file, entry.second.Mark(), problem);
     recipe.arguments.push_back(fmt::format("--{}={}", key, value));
   }
   return recipe;

@@ -1,6 +1,7 @@
 #include "cli/train_command.h"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -71,6 +72,7 @@ int run(TrainOptions& options, const IsGiven& is_given, const RunHere& run_here)
     fmt::print("{}", list_recipes());
     return 0;
   }
+  ::signal(SIGPIPE, SIG_IGN);  // `tutti train | head`: what cannot be written is no reason to stop
   if (options.auto_resume && (options.name.empty() || !options.resume.empty()))
     throw UsageError("--auto-resume goes on with the run of --name: {}",
                      options.name.empty() ? "give one" : "leave --resume out");
@@ -139,6 +141,16 @@ int run(TrainOptions& options, const IsGiven& is_given, const RunHere& run_here)
 }
 
 }  // namespace
+
+std::string problem_of_train_option(const std::string& name, const std::string& value) {
+  if (name != "recipe") return problem_of_value(name, value, known_names());
+  try {
+    find_recipe(value, problem_of_train_option);
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
 
 std::function<int()> add_train_command(CLI::App& program, RunHere run_here) {
   auto options = std::make_shared<TrainOptions>();

@@ -411,6 +411,11 @@ void Engine::settle() {
   share_buffers();
 }
 
+std::optional<double> Engine::gradient_norm() const {
+  if (steps_done_ == 0 || crosses_steps() || plan_.sharded_optimizer || leaves_gradients()) return std::nullopt;
+  return update_->gradient_norm().item<double>();
+}
+
 int64_t Engine::optimizer_state_bytes() const { return update_->state_bytes(); }
 
 std::vector<std::pair<std::string, torch::Tensor>> Engine::optimizer_state() { return update_->named_state(plan_); }

@@ -48,47 +48,49 @@ void ParameterUpdate::agree_on_new_parameters(const std::vector<char>& written) 
     if (first_update_[i] == 0 && has_gradient[i] > 0) first_update_[i] = step_;
 }
 
-torch::Tensor ParameterUpdate::clip_factor() const {
-  if (clip_norm_ <= 0) return {};
+torch::Tensor ParameterUpdate::gradient_norm() const {
   const torch::NoGradGuard no_grad;
   const torch::Tensor gradients = space_.gradients();
-  torch::Tensor norm;
   if (gradients.is_cuda()) {
     // Parameter by parameter, in the model's order: the sum does not depend on the layout.
     std::vector<torch::Tensor> parts;
     for (std::size_t i = 0; i < space_.parameters().size(); ++i) parts.push_back(space_.gradient(i));
-    norm = torch::stack(at::_foreach_norm(parts)).norm();
-  } else {
-    // Blocks of a parameter, in the model's order: the sum depends neither on the layout nor on the threads.
-    constexpr int64_t kBlock = 1 << 15;
-    struct Block {
-      int64_t begin, end;
-    };
-    std::vector<Block> blocks;
-    for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
-      const GradientSlot& slot = space_.slots()[space_.slot_of(i)];
-      for (int64_t at = 0; at < slot.elements; at += kBlock)
-        blocks.push_back({slot.begin + at, slot.begin + std::min(at + kBlock, slot.elements)});
-    }
-    std::vector<double> sums(blocks.size());
-    const float* const data = gradients.data_ptr<float>();
-    at::parallel_for(0, static_cast<int64_t>(blocks.size()), 1, [&](int64_t first, int64_t last) {
-      for (int64_t b = first; b < last; ++b) {
-        double lanes[8] = {};
-        const Block block = blocks[static_cast<std::size_t>(b)];
-        int64_t i = block.begin;
-        for (; i + 8 <= block.end; i += 8)
-          for (int lane = 0; lane < 8; ++lane) lanes[lane] += static_cast<double>(data[i + lane]) * data[i + lane];
-        for (; i < block.end; ++i) lanes[0] += static_cast<double>(data[i]) * data[i];
-        for (int lane = 1; lane < 8; ++lane) lanes[0] += lanes[lane];
-        sums[static_cast<std::size_t>(b)] = lanes[0];
-      }
-    });
-    double sum = 0;
-    for (const double block_sum : sums) sum += block_sum;
-    norm = torch::full({}, std::sqrt(sum), torch::kFloat32);
+    return torch::stack(at::_foreach_norm(parts)).norm();
   }
-  return (clip_norm_ / (norm + 1e-6)).clamp_max(1.0);
+  // Blocks of a parameter, in the model's order: the sum depends neither on the layout nor on the threads.
+  constexpr int64_t kBlock = 1 << 15;
+  struct Block {
+    int64_t begin, end;
+  };
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < space_.parameters().size(); ++i) {
+    const GradientSlot& slot = space_.slots()[space_.slot_of(i)];
+    for (int64_t at = 0; at < slot.elements; at += kBlock)
+      blocks.push_back({slot.begin + at, slot.begin + std::min(at + kBlock, slot.elements)});
+  }
+  std::vector<double> sums(blocks.size());
+  const float* const data = gradients.data_ptr<float>();
+  at::parallel_for(0, static_cast<int64_t>(blocks.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      double lanes[8] = {};
+      const Block block = blocks[static_cast<std::size_t>(b)];
+      int64_t i = block.begin;
+      for (; i + 8 <= block.end; i += 8)
+        for (int lane = 0; lane < 8; ++lane) lanes[lane] += static_cast<double>(data[i + lane]) * data[i + lane];
+      for (; i < block.end; ++i) lanes[0] += static_cast<double>(data[i]) * data[i];
+      for (int lane = 1; lane < 8; ++lane) lanes[0] += lanes[lane];
+      sums[static_cast<std::size_t>(b)] = lanes[0];
+    }
+  });
+  double sum = 0;
+  for (const double block_sum : sums) sum += block_sum;
+  return torch::full({}, std::sqrt(sum), torch::kFloat32);
+}
+
+torch::Tensor ParameterUpdate::clip_factor() const {
+  if (clip_norm_ <= 0) return {};
+  const torch::NoGradGuard no_grad;
+  return (clip_norm_ / (gradient_norm() + 1e-6)).clamp_max(1.0);
 }
 
 void ParameterUpdate::update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale) {

@@ -38,6 +38,8 @@ class ParameterUpdate {
   /// A collective while has_new_parameters(): those that got a gradient on any rank (`written`, by parameter) are
   /// updated from this step on.
   void agree_on_new_parameters(const std::vector<char>& written);
+  /// Of all gradients as they lie now; a tensor of one number on their device.
+  torch::Tensor gradient_norm() const;
   /// Everything, clipped; the optimizer is whole.
   void update_all();
   /// A piece of a transfer of `plan`, as far as it is this rank's to update.

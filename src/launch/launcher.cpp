@@ -21,6 +21,7 @@
 #include "base/proc_files.h"
 #include "base/process.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "launch/mpirun_files.h"
 #include "launch/orphans.h"
 #include "launch/rank_environment.h"
@@ -139,7 +140,10 @@ class Launch {
     Pipe out;
     Pipe err;
     Fd nothing;
-    if (rank > 0) out = make_polled_pipe();
+    // mpirun ends itself and its ranks when nobody reads its output, as after `| head`: here it is read to the end. On
+    // a terminal that does not happen, and a line of progress has no end.
+    const bool relays_output = rank > 0 || (options_.is_launcher && !stdout_is_terminal());
+    if (relays_output) out = make_polled_pipe();
     if (rank > 0 || options_.is_launcher) {
       err = make_polled_pipe();
       nothing = open_null();
@@ -157,6 +161,7 @@ class Launch {
     if (options_.run_here && !options_.is_launcher) child.run = [this] { return options_.run_here(options_.command); };
     ranks_[static_cast<std::size_t>(rank)] = {start_child(child), true};
     if (options_.is_launcher) {
+      if (relays_output) relay_.to_stdout(std::move(out.read_end));
       relay_.to_stderr(std::move(err.read_end), "", [this](std::string_view line) { return note_in(line); });
     } else if (rank > 0) {
       const std::string prefix = fmt::format("[rank {}] ", rank);
@@ -184,6 +189,9 @@ class Launch {
       timeout = static_cast<int>(std::max<long long>(0, left.count()));
     }
     relay_.turn(notes_.fd(), timeout);
+    // Of a rank 0 that writes there itself it is known by itself.
+    if (options_.is_launcher && relay_.has_lost_output() && !std::exchange(is_loss_told_, true))
+      relay_.say("tutti: nobody reads this output any more: the ranks go on without it");
     while (const auto note = notes_.next()) handle(*note);
     for (std::size_t i = 0; i < ranks_.size(); ++i) reap(i);
     look_for_stopped();
@@ -456,6 +464,7 @@ class Launch {
   int stop_signal_ = 0;
   std::optional<Clock::time_point> first_interrupt_;
   bool gives_up_output_ = false;
+  bool is_loss_told_ = false;
 };
 
 }  // namespace

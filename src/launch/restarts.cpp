@@ -19,7 +19,8 @@ int launch_with_restarts(LaunchOptions launch, int max_restarts, const std::vect
     const int code = launch_ranks(launch, &stop_signal);
     const bool is_final = std::find(finals.begin(), finals.end(), code) != finals.end();
     if (is_final || stop_signal != 0 || restart == max_restarts) return code;
-    fmt::print(stderr, "tutti: restart {} of {}, {}\n", restart + 1, max_restarts, goes_on(launch));
+    const std::string line = fmt::format("tutti: restart {} of {}, {}\n", restart + 1, max_restarts, goes_on(launch));
+    std::fputs(line.c_str(), stderr);
   }
 }
 

@@ -241,6 +241,8 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.begin("Results");
   rows.add("name", &v.name, "of the run; unset: time, model and data").not_recorded().set_by_sweeps();
   rows.add("runs", &v.runs_folder, "folder that holds the runs").not_recorded().not_in_recipes().set_by_sweeps();
+  rows.add("quiet", &v.quiet, "say only what the run came to, and problems").not_recorded();
+  rows.add("verbose", &v.verbose, "say what every --log-every steps and each rank did, too").not_recorded();
   rows.add("summary", &v.summary_file, "write a summary to this file, one JSON object")
       .not_recorded()
       .not_in_recipes()
@@ -251,7 +253,9 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
       .not_in_recipes()
       .set_by_sweeps();
   rows.add("trace-steps", &v.trace_steps, "how many steps, from shortly after the plan is made").must_be(at_least(0));
-  rows.add("log-every", &v.log_every, "steps between throughput lines").must_be(at_least(1));
+  rows.add("tensorboard", &v.tensorboard, "write event files for TensorBoard, into the run's folder");
+  rows.add("log-every", &v.log_every, "steps between records of loss and throughput; --verbose prints them")
+      .must_be(at_least(1));
   rows.add("eval-every", &v.eval_every, "epochs between tests").must_be(at_least(1));
   rows.add("eval-batch", &v.eval_batch, "samples per rank and test batch").must_be(at_least(1));
   rows.add("keep-best", &v.keep_best,

@@ -92,6 +92,10 @@ std::vector<OptionText> option_texts(const nlohmann::json& described);
 /// is asked with options' names.
 void take_over(TrainOptions& options, const TrainOptions& had, const std::function<bool(const std::string&)>& is_given);
 
+/// What is wrong with a value of an option, by the option's name without dashes; "": nothing. For files that set
+/// options, which can then be complained about by line.
+using ProblemOfOption = std::function<std::string(const std::string& name, const std::string& value)>;
+
 /// Names that a recipe may set.
 std::vector<std::string> recipe_keys();
 /// Names that only a command line may: a recipe may come from anybody, and decides neither where files are written nor

@@ -63,9 +63,12 @@ struct TrainOptions {
   int64_t patience = 0;        // tests without improvement after which the run ends; 0: never
   std::string runs_folder = "runs";
   std::string name = "";  // of the run; empty: made from time, model and data
+  bool quiet = false;     // say only what the run came to, and problems
+  bool verbose = false;   // and its steps and ranks
   std::string summary_file = "";
   std::string trace_file = "";  // for Perfetto; empty: none
   int64_t trace_steps = 20;     // recorded for it and for `tutti explain`; 0: none
+  bool tensorboard = false;     // event files in the run's folder
   int64_t log_every = 100;      // steps
   int64_t checkpoint_steps = 0;
   double checkpoint_minutes = 0;

@@ -176,7 +176,9 @@ const Schema<ProgressRecord>& schema(const ProgressRecord*) {
                                    {"epoch", &R::epoch},
                                    {"data_per_s", &R::data_per_s},
                                    {"lr", &R::lr},
-                                   {"loss", &R::loss, Rule::null_is_nan}};
+                                   {"loss", &R::loss, Rule::null_is_nan},
+                                   {"loss_smoothed", &R::loss_smoothed, Rule::null_is_nan},
+                                   {"gradient_norm", &R::gradient_norm, Rule::null_is_nan}};
   return result;
 }
 

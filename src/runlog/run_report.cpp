@@ -73,12 +73,21 @@ std::vector<int> find_stragglers(const std::vector<RankEpoch>& ranks) {
   return stragglers;
 }
 
-std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline) {
+bool ranks_differ(const std::vector<RankEpoch>& ranks) {
+  constexpr double kMuch = 0.2, kTooShort = 0.1;  // a part; seconds, of which nobody wants to know
+  const auto own_s = [](const RankEpoch& rank) { return rank.train_s - rank.comm_exposed_s; };
+  const auto [least, most] = std::minmax_element(
+      ranks.begin(), ranks.end(), [&](const RankEpoch& a, const RankEpoch& b) { return own_s(a) < own_s(b); });
+  return least != ranks.end() && own_s(*most) > (1 + kMuch) * own_s(*least) && own_s(*most) > own_s(*least) + kTooShort;
+}
+
+std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline, bool all) {
   std::vector<std::string> lines = {
       fmt::format("Epoch {} in {:.2f} s: {:.1f} data/s, loss {:.4f}, communication {:.2f} s ({:.2f} s exposed)",
                   epoch.epoch, epoch.train_s, epoch.data_per_s, *epoch.train_loss,
                   largest(epoch.ranks, &RankTimes::comm_s), largest(epoch.ranks, &RankTimes::comm_exposed_s))};
   if (epoch.test) lines[0] += fmt::format(", test time {:.2f} s, {}", *epoch.test_s, headline);
+  if (!all && epoch.stragglers.empty() && !ranks_differ(epoch.ranks)) return lines;
   if (epoch.ranks.size() > 1)
     for (std::size_t i = 0; i < epoch.ranks.size(); ++i) {
       const RankEpoch& rank = epoch.ranks[i];

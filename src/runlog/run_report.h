@@ -16,8 +16,10 @@ std::vector<double> medians_of_thirds(const std::vector<double>& steps);
 std::vector<int> find_stragglers(const std::vector<RankEpoch>& ranks);
 /// By how much a rank's own part of a step is longer than the median of the others'; 0.25: a quarter.
 double extra_time(const std::vector<RankEpoch>& ranks, std::size_t rank, std::size_t third);
-/// It for people; `headline` is what the test came to.
-std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline);
+/// Whether what ranks did by themselves in the epoch took one of them over a fifth longer than another.
+bool ranks_differ(const std::vector<RankEpoch>& ranks);
+/// It for people; `headline` is what the test came to. `all`: what each rank and node did, also where they are alike.
+std::vector<std::string> epoch_lines(const EpochRecord& epoch, const std::string& headline, bool all);
 
 /// The part of a run's summary that follows from what its ranks say: times are the slowest rank's.
 SummaryRecord summary_of_ranks(std::vector<RankSummary> ranks, int64_t samples, int64_t steady_samples);

@@ -3,7 +3,8 @@
 
 namespace tutti::sweep {
 
-Sweep parse_sweep(const std::string&, const std::string& file, bool, const std::vector<std::string>&) {
+Sweep parse_sweep(const std::string&, const std::string& file, bool, const std::vector<std::string>&,
+                  const ProblemOfOption&) {
   throw UsageError("{}: this build cannot read sweeps; install libyaml-cpp-dev and build again", file);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "options/option_table.h"
 #include "record/sweep_plan.h"
 
 namespace tutti::sweep {
@@ -50,9 +51,10 @@ struct Sweep {
 const std::vector<std::string>& axis_names();
 
 /// Reads a sweep file. With `quick`, what its section `quick` says takes the place of the same keys above it.
-/// `train_options` are those of `tutti train` ("--batch"). UsageErrors name `file` and line.
+/// `train_options` are those of `tutti train` ("--batch"), `problem_of` looks at their values. UsageErrors name `file`
+/// and line.
 Sweep parse_sweep(const std::string& text, const std::string& file, bool quick,
-                  const std::vector<std::string>& train_options);
+                  const std::vector<std::string>& train_options, const ProblemOfOption& problem_of = {});
 
 /// "12" or "0.5": a number from `least` to a thousand million. The UsageError says `what` it is about.
 double number_setting(const std::string& what, const std::string& text, double least);

@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 /// Sweeps by name; those in ./sweeps come before those of the source.
 NamedFiles sweep_files() { return yaml_files({"sweeps", TUTTI_SWEEPS}); }
 
-Sweep read_sweep(const fs::path& path, bool quick, const std::vector<std::string>& train_options) {
-  Sweep sweep = parse_sweep(read_file(path), path.string(), quick, train_options);
+Sweep read_sweep(const fs::path& path, bool quick, const std::vector<std::string>& train_options,
+                 const ProblemOfOption& problem_of = {}) {
+  Sweep sweep = parse_sweep(read_file(path), path.string(), quick, train_options, problem_of);
   sweep.name = path.stem().string();
   if (sweep.title.empty()) sweep.title = sweep.name;
   return sweep;
@@ -25,11 +26,13 @@ Sweep read_sweep(const fs::path& path, bool quick, const std::vector<std::string
 
 }  // namespace
 
-Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::string>& train_options) {
+Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::string>& train_options,
+                 const ProblemOfOption& problem_of) {
   std::error_code ignored;
-  if (fs::is_regular_file(name, ignored)) return read_sweep(name, quick, train_options);
+  if (fs::is_regular_file(name, ignored)) return read_sweep(name, quick, train_options, problem_of);
   const NamedFiles files = sweep_files();
-  if (const auto found = files.find(name); found != files.end()) return read_sweep(found->second, quick, train_options);
+  if (const auto found = files.find(name); found != files.end())
+    return read_sweep(found->second, quick, train_options, problem_of);
   throw UsageError("{} A file of your own works too.", unknown_name("sweep", name, sweep_names()));
 }
 

@@ -10,7 +10,8 @@
 namespace tutti::sweep {
 
 /// A sweep by the path of its file or by its name, which is looked for in ./sweeps and in the source's sweeps.
-Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::string>& train_options);
+Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::string>& train_options,
+                 const ProblemOfOption& problem_of);
 
 /// The names of all sweeps.
 std::vector<std::string> sweep_names();

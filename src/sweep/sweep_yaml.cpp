@@ -19,7 +19,8 @@ const Names kKeys = {"title",    "axes",    "compare",      "options",         "
 /// Reads the file's parts; every complaint names file and line.
 class Reader {
  public:
-  Reader(std::string file, const Names& train_options) : file_(std::move(file)) {
+  Reader(std::string file, const Names& train_options, const ProblemOfOption& problem_of)
+      : file_(std::move(file)), problem_of_(problem_of) {
     for (const std::string& option : train_options)
       if (option.rfind("--help", 0) != 0 && !is_set_by_sweeps(option.substr(2))) options_.push_back(option.substr(2));
     axes_ = options_;
@@ -82,11 +83,18 @@ class Reader {
                            nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   }
 
+  /// Before anything runs, rather than in each of its cells.
+  void check_value(const std::string& name, const YAML::Node& value) const {
+    if (!problem_of_ || !contains(options_, name)) return;
+    if (const std::string problem = problem_of_(name, value.Scalar()); !problem.empty()) fail(value, problem);
+  }
+
   Settings settings(const YAML::Node& map, const char* what, const char* kind, const Names& known) const {
     Settings all;
     for (const auto& [name, value] : entries(map, what)) {
       check_name(name, kind, known);
       all[name.Scalar()] = scalar(value, name.Scalar());
+      check_value(name.Scalar(), value);
     }
     return all;
   }
@@ -100,6 +108,8 @@ class Reader {
     for (const auto& [name, value] : entries(map, "'axes'")) {
       check_name(name, "axis", axes_);
       const Names found = values(value, name.Scalar());
+      if (value.IsScalar()) check_value(name.Scalar(), value);
+      for (const YAML::Node& one : value) check_value(name.Scalar(), one);  // none, where it is no list
       for (const std::string& one : found)
         if (std::count(found.begin(), found.end(), one) > 1)
           fail(value, fmt::format("the axis '{}' has '{}' twice", name.Scalar(), one));
@@ -141,6 +151,7 @@ class Reader {
 
  private:
   std::string file_;
+  const ProblemOfOption& problem_of_;
   Names options_;  // those of `tutti train` that a sweep may set
   Names axes_;
 };
@@ -232,9 +243,10 @@ Sweep read_sweep(const Reader& reader, const YAML::Node& root, const std::string
 
 }  // namespace
 
-Sweep parse_sweep(const std::string& text, const std::string& file, bool quick, const Names& train_options) {
+Sweep parse_sweep(const std::string& text, const std::string& file, bool quick, const Names& train_options,
+                  const ProblemOfOption& problem_of) {
   try {
-    return read_sweep(Reader(file, train_options), YAML::Load(text), text, quick);
+    return read_sweep(Reader(file, train_options, problem_of), YAML::Load(text), text, quick);
   } catch (const YAML::Exception& error) {
     throw UsageError("{}:{}: not YAML: {}", file, error.mark.line + 1, error.msg);
   }

@@ -48,4 +48,10 @@ int64_t Course::steps_left(const TrainProgress& progress) const {
          steps_for(end_.samples_in_epoch, sizes_.step);
 }
 
+int64_t Course::tests_left(const TrainProgress& progress, int64_t eval_every) const {
+  if (steps_left(progress) == 0) return 0;
+  const bool ends_between = end_.samples_in_epoch > 0 || end_.epoch % eval_every != 0;
+  return end_.epoch / eval_every - settled(progress).epoch / eval_every + (ends_between ? 1 : 0);
+}
+
 }  // namespace tutti

@@ -32,6 +32,8 @@ class Course {
   /// Steps of the present size that are left: in this epoch, and in all.
   int64_t steps_left_in_epoch(const TrainProgress& progress) const;
   int64_t steps_left(const TrainProgress& progress) const;
+  /// Tests that are left where one comes after every so many epochs, and one at the end.
+  int64_t tests_left(const TrainProgress& progress, int64_t eval_every) const;
 
   /// An epoch of which nothing is left is over.
   TrainProgress settled(TrainProgress progress) const;

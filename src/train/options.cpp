@@ -27,6 +27,7 @@ void check_options(const TrainOptions& options) {
     throw UsageError("--{} compares tests: leave --no-eval out", options.keep_best.empty() ? "patience" : "keep-best");
   if (options.strict_weights && options.weights_file.empty() && options.resume.empty())
     throw UsageError("--strict-weights says how --weights is read: give both");
+  if (options.quiet && options.verbose) throw UsageError("--quiet and --verbose contradict each other: leave one out");
   if (!options.trace_file.empty() && options.trace_steps < 1)
     throw UsageError("--trace-steps is {}: it must be at least 1 with --trace", options.trace_steps);
 }

@@ -123,7 +123,8 @@ void RankTrainer::train_epoch() {
   const auto start = Clock::now();
   auto step_start = start;
   double set_aside_s = 0;  // spent on checkpoints, not on training
-  log_time_ = start;
+  log_time_ = pace_time_ = start;
+  log_step_ = pace_step_ = progress_.step;
   log_samples_ = log_own_samples_ = 0;
   log_loss_sum_ = 0;
   if (is_steady_) steady_start_ = start;
@@ -151,7 +152,7 @@ void RankTrainer::train_epoch() {
       warm_up_steps_ = progress_.step - first_step_;
       steady_start_ = Clock::now();
     }
-    log_step(step + 1, steps);
+    log_step();
     const auto before_saving = Clock::now();
     meet_if_due();
     // At the end of an epoch, its test and its record come before.
@@ -160,6 +161,8 @@ void RankTrainer::train_epoch() {
     if (step + 1 < steps && is_stopped_) return;
   }
   epoch_loss = finite_loss_sum();  // waits for the device
+  note_pace();
+  loss_since_log(epoch_loss);
   epoch_times_.train_s = seconds_since(start) - set_aside_s;
   if (is_steady_) steady_s_ += seconds_since(steady_start_) - set_aside_s;
   epoch_times_.data_wait_s = loader.waited_s();
@@ -217,6 +220,7 @@ void RankTrainer::fill_inputs(DeviceFeed& feed) {
 
 void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& feed) {
   seed_step();
+  step_loss_sum_ = 0;
   const double rate = learning_rate();
   // Those of one size on all ranks are recorded on a GPU: from memory that stays the same.
   const bool is_whole =
@@ -241,7 +245,11 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& f
         const Bf16Autocast autocast(options_.precision == "bf16");
         loss = model_->loss(batch);
       }
-      if (device_.is_cpu()) require_finite(loss.item<double>(), progress_.step + 1);  // elsewhere reading it waits
+      if (device_.is_cpu()) {  // elsewhere reading it waits
+        const double value = loss.item<double>();
+        require_finite(value, progress_.step + 1);
+        step_loss_sum_ += value * static_cast<double>(size);
+      }
       engine_->backward(loss, static_cast<double>(size) / static_cast<double>(global_size), first + size == samples);
       loss_sum_.add_(loss.detach(), static_cast<double>(size));
     }
@@ -250,32 +258,52 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& f
   };
   const StepTimes times = is_whole ? captured_->run(rate, run_step) : run_step();
   if (!captured_->is_next_eager()) feed.fetch_ahead();
+  if (device_.is_cpu() && samples > 0) {
+    last_loss_ = step_loss_sum_ / static_cast<double>(samples);
+    smoothed_loss_.add(last_loss_);
+  }
   epoch_times_.comm_s += times.comm_busy_s;
   epoch_times_.comm_exposed_s += times.comm_exposed_s;
 }
 
-void RankTrainer::log_step(int64_t step_in_epoch, int64_t steps_in_epoch) {
+void RankTrainer::note_pace() {
+  const auto now = Clock::now();
+  time_left_.steps_took(std::chrono::duration<double>(now - pace_time_).count(), progress_.step - pace_step_);
+  pace_time_ = now;
+  pace_step_ = progress_.step;
+}
+
+double RankTrainer::loss_since_log(double loss_sum) {
+  const double loss = (loss_sum - log_loss_sum_) / static_cast<double>(std::max<int64_t>(1, log_own_samples_));
+  log_loss_sum_ = loss_sum;
+  if (device_.is_cuda() && log_own_samples_ > 0) {
+    last_loss_ = loss;
+    smoothed_loss_.add(loss, progress_.step - log_step_);
+  }
+  return loss;
+}
+
+void RankTrainer::log_step() {
   const bool is_logged = progress_.step % options_.log_every == 0;
+  if (device_.is_cpu()) note_pace();
   if (!is_logged && !console_.is_progress_due()) return;
-  if (device_.is_cuda() && is_logged) torch::cuda::synchronize();  // the host may be many steps ahead
-  const double seconds = seconds_since(log_time_);
-  const double rate = static_cast<double>(log_samples_) / std::max(seconds, 1e-9);
+  if (device_.is_cuda() && is_logged) {
+    torch::cuda::synchronize();  // the host may be many steps ahead
+    note_pace();
+  }
+  const double rate = static_cast<double>(log_samples_) / std::max(seconds_since(log_time_), 1e-9);
   if (is_logged) {
     const double loss_sum = finite_loss_sum();
+    const double loss = loss_since_log(loss_sum);
     if (is_first_) {
-      const double loss = (loss_sum - log_loss_sum_) / static_cast<double>(std::max<int64_t>(1, log_own_samples_));
-      log_loss_sum_ = loss_sum;
-      console_.line(fmt::format("step {}: {:.1f} data/s, loss {:.4f}", progress_.step, rate, loss));
-      records_.add(ProgressRecord{progress_.step, progress_.epoch, rate, learning_rate(), loss});
+      gradient_norm_ = engine_->engine().gradient_norm();
+      report_step(rate, loss);
     }
     log_time_ = Clock::now();
+    log_step_ = progress_.step;
     log_samples_ = log_own_samples_ = 0;
-    return;
   }
-  const double left_s = static_cast<double>(steps_in_epoch - step_in_epoch) * seconds /
-                        static_cast<double>(std::max<int64_t>(1, progress_.step % options_.log_every));
-  console_.progress(fmt::format("epoch {}  step {}/{}  {:.0f} data/s  {} left", progress_.epoch + 1, step_in_epoch,
-                                steps_in_epoch, rate, readable_duration(left_s)));
+  console_.progress(progress_text(rate));
 }
 
 void RankTrainer::test() {
@@ -297,6 +325,7 @@ void RankTrainer::test() {
                });
   epoch_times_.test_s = seconds_since(start);
   if (!counts) return;
+  time_left_.test_took(epoch_times_.test_s);
   last_test_ = *counts;
   tested_ = true;
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/folder_lock.h"
+#include "base/smoothed_mean.h"
 #include "base/trace.h"
 #include "comm/launch_env.h"
 #include "comm/nodes.h"
@@ -32,6 +33,7 @@
 #include "train/rank_setup.h"
 #include "train/resident_data.h"
 #include "train/stop_signal.h"
+#include "train/time_left.h"
 #include "tutti/captured_step.h"
 #include "tutti/communicator.h"
 #include "tutti/records.h"
@@ -50,7 +52,9 @@ class RankTrainer {
         comm_(comm),
         servers_(servers),
         loading_(std::move(loading)),
-        console_(comm.rank() == 0),
+        console_(comm.rank() == 0, options.quiet     ? Verbosity::quiet
+                                   : options.verbose ? Verbosity::verbose
+                                                     : Verbosity::usual),
         meeting_(comm),
         is_first_(comm.rank() == 0) {}
 
@@ -76,11 +80,20 @@ class RankTrainer {
   Batch next_batch(DeviceFeed& feed);
   /// Writes the next micro-batches into inputs_.
   void fill_inputs(DeviceFeed& feed);
+  /// How fast steps go: those since it was last called, all of which are over.
+  void note_pace();
   /// `samples` of this rank, out of `global_size` of all.
   void train_step(int64_t samples, int64_t global_size, DeviceFeed& feed);
   /// Steps run as they will run from now on, unless they take long to get there.
   bool is_step_settled() const;
-  void log_step(int64_t step_in_epoch, int64_t steps_in_epoch);
+  /// The mean, from the epoch's sum.
+  double loss_since_log(double loss_sum);
+  void log_step();
+  /// `loss`: the mean since the last log line.
+  void report_step(double samples_per_s, double loss);
+  /// "step 318/471", of the run.
+  std::string step_of_run() const;
+  std::string progress_text(double samples_per_s) const;
   /// What is known of an epoch before its test. A collective.
   EpochRecord trained_epoch(double loss, int64_t samples);
   /// Tests, reports and saves, or saves what is left to report.
@@ -159,9 +172,17 @@ class RankTrainer {
 
   // Since the last log line, and since the run began.
   Clock::time_point log_time_{}, checkpoint_time_ = Clock::now();
+  int64_t log_step_ = 0;
   int64_t log_samples_ = 0, log_own_samples_ = 0;  // of all ranks, and of this one
   double log_loss_sum_ = 0;                        // what loss_sum_ was then
   torch::Tensor loss_sum_;  // of the epoch, on the device: reading it waits, so only log lines do
+  // For people, of this rank's samples. A CPU knows them after each step, a GPU at log lines.
+  double step_loss_sum_ = 0, last_loss_ = 0;
+  SmoothedMean smoothed_loss_{50};       // steps
+  std::optional<double> gradient_norm_;  // at the last log line
+  TimeLeft time_left_;
+  Clock::time_point pace_time_{};
+  int64_t pace_step_ = 0;
   RankTimes epoch_times_, total_times_;
   int64_t total_samples_ = 0;
   int64_t steady_samples_ = 0;

@@ -15,6 +15,7 @@
 #include "runlog/search_report.h"
 #include "status/status_board.h"
 #include "train/failures.h"
+#include "train/output_files.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
 #include "train/same_weights.h"
@@ -41,7 +42,7 @@ std::vector<T> RankTrainer::gather(const T& mine) const {
 
 void RankTrainer::follow_plan() {
   if (!is_capture_told_ && !captured_->remark().empty()) {
-    console_.line("note: " + captured_->remark());
+    console_.note(captured_->remark());
     is_capture_told_ = true;
   }
   const StrategySearch* const search = engine_->search();
@@ -70,7 +71,7 @@ void RankTrainer::record_plan() {
     for (const std::string& line : search_lines(*search)) console_.line(line);
   }
   if (!engine_->remark().empty()) {
-    console_.line("note: " + engine_->remark());
+    console_.note(engine_->remark());
     record.remark = engine_->remark();
   }
   records_.add(record);
@@ -94,14 +95,46 @@ void RankTrainer::record_trace() {
   if (breakdown.steps > 0) records_.add(breakdown);
   if (options_.trace_file.empty()) return;
   if (breakdown.steps == 0) {
-    console_.line(fmt::format(
-        "note: the run ended before the plan had run for {} steps, after which a trace begins: {} is not written",
-        kStepsBeforeTrace, options_.trace_file));
+    console_.note(
+        fmt::format("the run ended before the plan had run for {} steps, after which a trace begins: {} is not written",
+                    kStepsBeforeTrace, options_.trace_file));
     return;
   }
-  write_file_atomically(options_.trace_file, chrome_trace(ranks, engine_->plan()));
-  console_.line(fmt::format("Trace of steps {} to {}: {}", breakdown.first_step + 1,
-                            breakdown.first_step + breakdown.steps, options_.trace_file));
+  const std::string text = chrome_trace(ranks, engine_->plan());
+  if (const std::string problem = problem_of_writing(options_.trace_file, text); !problem.empty())
+    console_.note(fmt::format("there is no trace: {}", problem));
+  else
+    console_.line(fmt::format("Trace of steps {} to {}: {}", breakdown.first_step + 1,
+                              breakdown.first_step + breakdown.steps, options_.trace_file));
+}
+
+std::string RankTrainer::step_of_run() const {
+  return fmt::format("step {}/{}", progress_.step, progress_.step + course_->steps_left(progress_));
+}
+
+void RankTrainer::report_step(double samples_per_s, double loss) {
+  ProgressRecord record{progress_.step, progress_.epoch, samples_per_s, learning_rate(), loss};
+  record.loss_smoothed = smoothed_loss_.value();
+  record.gradient_norm = gradient_norm_;
+  if (console_.wants_detail())
+    console_.detail(fmt::format("{}: {:.1f} data/s, loss {:.4f} (smoothed {:.4f}), lr {:.3g}{}", step_of_run(),
+                                samples_per_s, loss, record.loss_smoothed.value_or(loss), record.lr,
+                                gradient_norm_ ? fmt::format(", gradient norm {:.3g}", *gradient_norm_) : ""));
+  records_.add(record);
+}
+
+std::string RankTrainer::progress_text(double samples_per_s) const {
+  // What matters least comes last: it may not fit.
+  std::string text = fmt::format("epoch {}{}  {}", progress_.epoch + 1,
+                                 options_.steps > 0 ? "" : fmt::format("/{}", options_.epochs), step_of_run());
+  const auto left_s = time_left_.seconds(course_->steps_left(progress_),
+                                         options_.evaluate ? course_->tests_left(progress_, options_.eval_every) : 0);
+  if (left_s) text += fmt::format("  {} left", readable_duration(*left_s));
+  if (const auto smoothed = smoothed_loss_.value())
+    text += fmt::format("  loss {:.4f} (last {:.4f})", *smoothed, last_loss_);
+  text += fmt::format("  {:.0f} data/s  lr {:.3g}", samples_per_s, learning_rate());
+  if (gradient_norm_) text += fmt::format("  gradient norm {:.3g}", *gradient_norm_);
+  return text;
 }
 
 void RankTrainer::record_end(const EndRecord& end) noexcept {
@@ -131,7 +164,8 @@ void RankTrainer::report_epoch(EpochRecord record) {
       record.ranks[i].test_s = static_cast<double>(test_s[i][0]) * 1e-9;
   }
   sum_up(record, static_cast<int>(record.ranks.size()) == comm_.size() ? nodes_ : std::vector<Node>());
-  for (const std::string& line : epoch_lines(record, test_headline(last_test_))) console_.line(line);
+  for (const std::string& line : epoch_lines(record, test_headline(last_test_), console_.is_verbose()))
+    console_.line(line);
   tell_stragglers(record);
   records_.add(record);
 }
@@ -141,8 +175,8 @@ void RankTrainer::tell_stragglers(const EpochRecord& epoch) {
     if (std::find(told_stragglers_.begin(), told_stragglers_.end(), rank) != told_stragglers_.end()) continue;
     told_stragglers_.push_back(rank);
     const std::size_t third = epoch.ranks[0].own_step_s.size() / 2;
-    console_.line(fmt::format(
-        "note: rank {} is slow: its own part of a step takes {:.0f} % longer than the others', who wait for it. Look "
+    console_.note(fmt::format(
+        "rank {} is slow: its own part of a step takes {:.0f} % longer than the others', who wait for it. Look "
         "for other programs where it runs, or a slower machine (tutti explain says more)",
         rank, 100 * extra_time(epoch.ranks, static_cast<std::size_t>(rank), third)));
   }
@@ -155,8 +189,8 @@ void RankTrainer::finish() {
     epoch_times_ = {};
     test();
     if (is_stopped_) {
-      console_.line(fmt::format("Stopped by a signal during the last test; to go on: tutti train --resume {}",
-                                run_folder_.string()));
+      console_.result(fmt::format("Stopped by a signal during the last test; to go on: tutti train --resume {}",
+                                  run_folder_.string()));
       return;
     }
     total_times_.add(epoch_times_);
@@ -201,19 +235,21 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
   const fs::path weights = run_folder_ / kWeightsFile;
   save_weights(weights, tensors);
   records_.add(summary);
-  if (!options_.summary_file.empty()) write_file_atomically(options_.summary_file, json(summary).dump(1) + "\n");
+  std::string problem;
+  if (!options_.summary_file.empty()) problem = problem_of_writing(options_.summary_file, json(summary).dump(1) + "\n");
   std::string line = fmt::format("Done: {} steps in {:.1f} s of training, {:.1f} data/s", progress_.step - first_step_,
                                  summary.train_s, summary.samples_per_s);
   if (tested_) line += ", " + test_headline(last_test_);
   if (summary.is_stopped_early)
-    console_.line(fmt::format("Ended early: {} tests without a better one (--patience {})", best_.tests_since(),
-                              options_.patience));
-  console_.line(line);
+    console_.result(fmt::format("Ended early: {} tests without a better one (--patience {})", best_.tests_since(),
+                                options_.patience));
+  console_.result(line);
   if (best_.has_any())
-    console_.line(
+    console_.result(
         fmt::format("Best: {}{}", best_.text(),
                     options_.keep_best.empty() ? "" : ": " + (run_folder_ / kBestFolder / kWeightsFile).string()));
-  console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
+  if (!problem.empty()) console_.note(fmt::format("the summary is the last of the records alone: {}", problem));
+  console_.result(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
 
 }  // namespace tutti

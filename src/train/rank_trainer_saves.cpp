@@ -86,11 +86,11 @@ void RankTrainer::save(const std::optional<EpochRecord>& open_epoch) {
   if (!is_first_) return;
   latest_checkpoint_ = saved.folder;
   for (const fs::path& aside : saved.set_aside)
-    console_.line(fmt::format("note: set aside as {}: this run has gone another way since", aside.string()));
+    console_.note(fmt::format("set aside as {}: this run has gone another way since", aside.string()));
   records_.add(CheckpointRecord{progress_.step, saved.folder.string(), seconds_since(checkpoint_time_)});
   if (is_stopped_)
-    console_.line(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
-                              progress_.step, run_folder_.string()));
+    console_.result(fmt::format("Stopped by a signal after saving step {}; to go on: tutti train --resume {}",
+                                progress_.step, run_folder_.string()));
 }
 
 void RankTrainer::follow_best() {

@@ -13,9 +13,11 @@
 #include "options/option_table.h"
 #include "plan/wire_format.h"
 #include "record/record_file.h"
+#include "record/tensorboard.h"
 #include "runlog/node_report.h"
 #include "status/status_board.h"
 #include "train/checkpoint_folder.h"
+#include "train/output_files.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
 #include "train/weights_file.h"
@@ -63,7 +65,7 @@ void RankTrainer::lock_run_folder() {
     throw UsageError("the run {} is in use by {}: wait until it has ended, stop it, or choose another --name",
                      run_folder_.string(), lock_->holder());
   if (!lock_->problem().empty())
-    console_.line(fmt::format("note: {} cannot be locked ({}): make sure that no other command trains there",
+    console_.note(fmt::format("{} cannot be locked ({}): make sure that no other command trains there",
                               run_folder_.string(), lock_->problem()));
   remove_leftovers(run_folder_);
 }
@@ -78,7 +80,13 @@ void RankTrainer::open_run_folder() {
   if (!options_.name.empty() && !resumed_ && !options_.auto_resume && fs::exists(run_folder_ / kRecordsFile))
     throw UsageError("the run {} exists already: choose another --name, or continue it with --resume {}",
                      run_folder_.string(), options_.name);
+  // What lies in the run's folder may lie in one of its own.
+  for (const std::string& file : {options_.trace_file, options_.summary_file})
+    if (lies_in(file, run_folder_)) make_folders(fs::path(file).parent_path(), Readers::owner);
   records_.add_sink(json_lines((run_folder_ / kRecordsFile).string()));
+  if (options_.tensorboard)
+    records_.add_sink(tensorboard_events(run_folder_ / kTensorboardFolder, first_step_,
+                                         [this](const std::string& problem) { console_.note(problem); }));
 }
 
 void RankTrainer::find_resumed() {
@@ -124,12 +132,16 @@ void RankTrainer::find_resumed() {
       if (first - problems.begin() != comm_.rank()) throw Stopped("rank {} could not start", first - problems.begin());
       throw Error(problem);
     }
-    console_.line(fmt::format("note: {}", first->substr(0, first->find('\n'))));
-    console_.line(fmt::format("note: going on from the one before it, {}", choice_.folders[i + 1].string()));
+    console_.note(first->substr(0, first->find('\n')));
+    console_.note(fmt::format("going on from the one before it, {}", choice_.folders[i + 1].string()));
   }
 }
 
 void RankTrainer::set_up() {
+  if (is_first_) {
+    require_writable("--trace", options_.trace_file, run_folder_);
+    require_writable("--summary", options_.summary_file, run_folder_);
+  }
   device_ = choose_device(options_.device, env_.local_rank);
   stream_ = std::make_unique<ComputeStream>(device_);
   if (options_.precision != "fp32" && !device_.is_cuda())
@@ -159,7 +171,7 @@ void RankTrainer::set_up() {
   } else if (!options_.weights_file.empty()) {
     const fs::path file = find_weights(options_.weights_file, options_.runs_folder);
     for (const std::string& line : weights_lines(load_weights(file, *model_, options_.strict_weights)))
-      console_.line(line);
+      console_.result(line);
   }
   model_->to(device_);
   // Without tensor cores, that is in full float32, channels-last convolutions are slower.
@@ -182,11 +194,6 @@ void RankTrainer::set_up() {
   first_step_ = progress_.step;
 
   config_ = config_record(describe_options(options_), comm_.size(), device_.str());
-  const fs::path trace_folder = fs::path(options_.trace_file).parent_path();
-  const fs::path own_folder = fs::path(options_.runs_folder) / options_.name;  // made below
-  if (!trace_folder.empty() && !fs::is_directory(trace_folder) &&
-      trace_folder.lexically_normal() != own_folder.lexically_normal())
-    throw UsageError("--trace {}: there is no folder {}", options_.trace_file, trace_folder.string());
   if (is_first_) open_run_folder();
 }
 
@@ -238,20 +245,19 @@ void RankTrainer::go_on_from_resumed(bool is_compressing) {
   console_.line(fmt::format("Resumed at step {} from {}", first_step_, latest_checkpoint_.string()));
   for (const auto& [key, value] : config_.items())
     if (then.contains(key) && then.at(key) != value)
-      console_.line(fmt::format("note: {} was {} when the checkpoint was made and is {} now", key, then.at(key).dump(),
-                                value.dump()));
+      console_.note(
+          fmt::format("{} was {} when the checkpoint was made and is {} now", key, then.at(key).dump(), value.dump()));
   if (sizes_.step != sizes_.first_step)
-    console_.line(
-        fmt::format("note: a step has {} samples now, and had {} when the run began: --steps, --warmup and the "
+    console_.note(
+        fmt::format("a step has {} samples now, and had {} when the run began: --steps, --warmup and the "
                     "schedule stay counted in those",
                     sizes_.step, sizes_.first_step));
   if (is_out_of_patience())
-    console_.line(
-        fmt::format("note: the run has come to its end, {} tests without a better one: --patience makes it longer",
-                    best_.tests_since()));
+    console_.note(fmt::format("the run has come to its end, {} tests without a better one: --patience makes it longer",
+                              best_.tests_since()));
   else if (course_->steps_left(progress_) == 0)
-    console_.line(fmt::format(
-        "note: the run has come to its end, {}: --{} makes it longer",
+    console_.note(fmt::format(
+        "the run has come to its end, {}: --{} makes it longer",
         options_.steps > 0 ? fmt::format("{} steps", options_.steps) : fmt::format("{} epochs", options_.epochs),
         options_.steps > 0 ? "steps" : "epochs"));
   if (!resumed_->epoch_end().is_null()) open_epoch_ = resumed_->epoch_end().get<EpochRecord>();
@@ -261,7 +267,7 @@ void RankTrainer::go_on_from_resumed(bool is_compressing) {
     if (has_left_out) resumed_->restore_left_out(engine_->engine());
   });
   if (!has_left_out)
-    console_.line("note: the checkpoint does not hold what these ranks left out of their messages: it is dropped");
+    console_.note("the checkpoint does not hold what these ranks left out of their messages: it is dropped");
   if (!resumed_->plan().is_null() && options_.strategy != kAutoStrategy && have_same_plan(then, config_))
     engine_->adopt(resumed_->plan().at("plan").get<Plan>(), resumed_->plan().at("profile").get<Profile>());
 }

@@ -159,7 +159,7 @@ class BoxTraining : public MpiTraining {
 TEST_F(BoxTraining, UnequalNodesTrainTogetherAndAreReportedEach) {
   const CommandResult here = run_command(train("here", "--ranks 5 --transport shm"));
   ASSERT_EQ(here.exit_code, 0) << here.output;
-  const CommandResult box = run_in_box(train("box", "--hosts n0:3,n1:2"));
+  const CommandResult box = run_in_box(train("box", "--hosts n0:3,n1:2 --verbose"));
   ASSERT_EQ(box.exit_code, 0) << box.output;
   EXPECT_EQ(weights("box"), weights("here"));
   EXPECT_THAT(box.output, HasSubstr("Nodes: n0 (3), n1 (2)"));
@@ -265,9 +265,9 @@ class StopSignal : public MpiTraining, public testing::WithParamInterface<Stop> 
 TEST_P(StopSignal, SavesACheckpointAndTheRunGoesOnFromIt) {
   const std::string command =
       "setsid " +  // a process group of its own
-      train("stop",
-            std::string(GetParam().ranks) + " --steps 100000 --checkpoint-steps 50000 --auto-resume --log-every 10") +
-      " > log 2>&1 & pid=$!; until grep -qs 'step [0-9]*0:' log; do sleep 0.05; done; env kill " + GetParam().kill +
+      train("stop", std::string(GetParam().ranks) +
+                        " --steps 100000 --checkpoint-steps 50000 --auto-resume --log-every 10 --verbose") +
+      " > log 2>&1 & pid=$!; until grep -qs 'step [0-9]*0/' log; do sleep 0.05; done; env kill " + GetParam().kill +
       "$pid; wait $pid; code=$?; cat log; exit $code";
   for (const bool is_second : {false, true}) {
     const fs::path script = folder_ / "stop.sh";

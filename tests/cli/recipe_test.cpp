@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/option_arguments.h"
 #include "data/idx_files.h"
 #include "support/command.h"
 
@@ -19,7 +20,11 @@ class Recipes : public ::testing::Test {
     if (TUTTI_HAS_YAML == 0) GTEST_SKIP() << "built without yaml-cpp";
   }
   static std::string parsing_error(const std::string& text) {
-    return error_text([&] { parse_recipe(text, "r.yaml"); });
+    return error_text([&] {
+      parse_recipe(text, "r.yaml", [](const std::string& name, const std::string& value) {
+        return problem_of_value(name, value, {{"resnet18"}});
+      });
+    });
   }
 };
 
@@ -30,9 +35,22 @@ TEST_F(Recipes, BecomeOptions) {
 }
 
 TEST_F(Recipes, NameTheLineOfAnUnknownOptionAndTheNearestOne) {
-  EXPECT_THAT(parsing_error("model: x\nbacth: 3\n"),
+  EXPECT_THAT(parsing_error("model: resnet18\nbacth: 3\n"),
               HasSubstr("r.yaml:2: unknown option 'bacth'; did you mean 'batch'?"));
   EXPECT_THAT(parsing_error("recipe: other\n"), HasSubstr("r.yaml:1: 'recipe' is not for recipes"));
+}
+
+TEST_F(Recipes, NameTheLineOfAValueThatAnOptionCannotHave) {
+  EXPECT_THAT(parsing_error("model: resnet18\nbatch: abc\n"), HasSubstr("r.yaml:2: --batch: 'abc' is no whole number"));
+  EXPECT_THAT(parsing_error("seed: -1\n"), HasSubstr("r.yaml:1: --seed: '-1' is no whole number of 0 or more"));
+  EXPECT_THAT(parsing_error("\nlr: fast\n"), HasSubstr("r.yaml:2: --lr: 'fast' is no number"));
+  EXPECT_THAT(parsing_error("bucket-mb: big\n"), HasSubstr("r.yaml:1: --bucket-mb: 'big' is no number"));
+  EXPECT_THAT(parsing_error("batch: 0\n"), HasSubstr("r.yaml:1: --batch is 0: it must be at least 1"));
+  EXPECT_THAT(parsing_error("no-eval: perhaps\n"),
+              HasSubstr("r.yaml:1: --no-eval: 'perhaps' is neither true nor false"));
+  EXPECT_THAT(parsing_error("no-augment: perhaps\n"), HasSubstr("r.yaml:1: "));
+  EXPECT_THAT(parsing_error("strategy: wfpb\n"), HasSubstr("r.yaml:1: unknown strategy 'wfpb'; did you mean 'wfbp'?"));
+  EXPECT_THAT(parsing_error("model: resnet81\n"), HasSubstr("r.yaml:1: unknown model 'resnet81'"));
 }
 
 TEST_F(Recipes, DoNotDecideWhereFilesAreWritten) {
@@ -42,7 +60,7 @@ TEST_F(Recipes, DoNotDecideWhereFilesAreWritten) {
 }
 
 TEST_F(Recipes, NameTheLineOfWhatIsNoRecipe) {
-  EXPECT_THAT(parsing_error("model: x\nbatch: [1, 2]\n"), HasSubstr("r.yaml:2: 'batch' needs one value"));
+  EXPECT_THAT(parsing_error("model: resnet18\nbatch: [1, 2]\n"), HasSubstr("r.yaml:2: 'batch' needs one value"));
   EXPECT_THAT(parsing_error("model:\n"), HasSubstr("r.yaml:1: 'model' needs one value"));
   EXPECT_THAT(parsing_error("batch: 1\nbatch: 2\n"), HasSubstr("r.yaml:2: 'batch' is there twice"));
   EXPECT_THAT(parsing_error("? [a]\n: b\n"), HasSubstr("r.yaml:1: an option's name is expected"));

@@ -66,14 +66,24 @@ void wait_for(const std::function<bool()>& condition) {
 }
 
 TEST_F(Train, SaysAndRecordsTheLossAsItGoes) {
-  const CommandResult result = train("--ranks 2 --batch 8 --steps 8 --log-every 4 --name losses --no-eval");
+  const CommandResult result = train("--ranks 2 --batch 8 --steps 8 --log-every 4 --name losses --no-eval --verbose");
   EXPECT_EQ(result.exit_code, 0) << result.output;
   std::vector<double> losses;
   double mean = 0;
   std::ifstream records(folder_ / "runs/losses/records.jsonl");
   for (std::string line; std::getline(records, line);) {
     const json record = json::parse(line);
-    if (record.at("record") == "progress") losses.push_back(record.at("loss"));
+    if (record.at("record") == "progress") {
+      losses.push_back(record.at("loss"));
+      EXPECT_GT(record.at("loss_smoothed"), 0);
+      EXPECT_GT(record.at("gradient_norm"), 0);
+      EXPECT_NE(result.output.find(fmt::format("step {}/8: ", record.at("step").get<int>())), std::string::npos);
+      EXPECT_NE(result.output.find(fmt::format(
+                    "loss {:.4f} (smoothed {:.4f}), lr 0.05, gradient norm {:.3g}\n", record.at("loss").get<double>(),
+                    record.at("loss_smoothed").get<double>(), record.at("gradient_norm").get<double>())),
+                std::string::npos)
+          << result.output;
+    }
     if (record.at("record") == "epoch") {
       const json& rank = record.at("ranks")[0];
       mean = rank.at("loss_sum").get<double>() / rank.at("samples").get<double>();
@@ -82,8 +92,36 @@ TEST_F(Train, SaysAndRecordsTheLossAsItGoes) {
   ASSERT_EQ(losses.size(), 2U);
   EXPECT_NEAR((losses[0] + losses[1]) / 2, mean, 1e-4);  // of rank 0's samples, 32 each
   EXPECT_NE(losses[0], losses[1]);
-  for (const double loss : losses)
-    EXPECT_NE(result.output.find(fmt::format(" data/s, loss {:.4f}\n", loss)), std::string::npos) << result.output;
+  EXPECT_EQ(count(result.output, "\n  rank "), 2) << result.output;
+}
+
+TEST_F(Train, GoesOnWhenNobodyReadsItsOutput) {
+  const CommandResult result = run_command(
+      "cd " + folder_.string() + " && (" +
+      command("--ranks 2 --steps 60 --log-every 1 --verbose --name unread --summary runs/unread/more/s.json") +
+      " --trace runs/unread/trace.json 2> errors; echo $? > code) | head -n 1");
+  EXPECT_EQ(count(result.output, "\n"), 1) << result.output;
+  EXPECT_EQ(read_file(folder_ / "code"), "0\n");
+  EXPECT_EQ(count(read_file(folder_ / "errors"), "(Broken pipe): training goes on without it"), 1)
+      << read_file(folder_ / "errors");
+  EXPECT_EQ(json::parse(read_file(folder_ / "runs/unread/more/s.json")).at("steps"), 60);
+  EXPECT_TRUE(fs::exists(folder_ / "runs/unread/trace.json"));
+}
+
+TEST_F(Train, SaysLittleWhereLittleIsAskedFor) {
+  const CommandResult quiet = train("--ranks 2 --quiet --log-every 1 --tensorboard --name quiet");
+  EXPECT_EQ(quiet.exit_code, 0) << quiet.output;
+  EXPECT_EQ(quiet.output.rfind("Done: 8 steps", 0), 0U) << quiet.output;
+  EXPECT_EQ(count(quiet.output, "\n"), 2) << quiet.output;
+  EXPECT_EQ(count(run_command("ls " + (folder_ / "runs/quiet/tensorboard").string()).output, "events.out.tfevents."),
+            1);
+  expect_refusal("--quiet --verbose", 2, "--quiet and --verbose contradict each other");
+}
+
+TEST_F(Train, RefusesFilesThatCannotBeWrittenBeforeItTrains) {
+  expect_refusal("--ranks 2 --trace no/trace.json", 2, "--trace no/trace.json: there is no folder no: make it");
+  expect_refusal("--ranks 1 --summary .", 2, "--summary .: that is a folder");
+  EXPECT_EQ(run_command("find " + (folder_ / "runs").string() + " -name '*.jsonl'").output, "");
 }
 
 TEST_F(Train, WritesASummaryRecordsAndWeights) {
@@ -264,6 +302,8 @@ TEST_F(Train, RefusesImpossibleOptionsOnceAndWithExitCode2) {
   expect_refusal("--ranks 2 --data mnst", 2, "did you mean 'mnist'?");
   expect_refusal("--ranks 2 --optimizer adm", 2, "unknown optimizer 'adm'");
   expect_refusal("--batch 0", 2, "--batch is 0");
+  expect_refusal("--batch abc", 2, "--batch: 'abc' is no whole number");
+  expect_refusal("--seed -1", 2, "--seed: '-1' is no whole number of 0 or more");
   expect_refusal("--ranks 2 --servers 1", 2, "strategy buckets uses none; those that do end in -ps");
   expect_refusal("--ranks 1 --servers 1 --strategy bsp-ps", 2, "servers add up what two or more ranks push");
   expect_refusal("--ranks 2 --wire topk --strategy dear", 2, "try buckets or mgwfbp");

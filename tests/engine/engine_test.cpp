@@ -153,6 +153,32 @@ TEST(Engine, ClipsByTheGlobalNormAsTorchDoes) {
               }));
 }
 
+TEST(Engine, GivesTheNormOfTheWholeGradientsWhereARankHasThem) {
+  const auto norm_under = [](const char* strategy, double clip_norm) {
+    std::optional<double> norm = -1;
+    expect_no_errors(run_rank_threads(2, [&](Communicator& comm) {
+      torch::nn::Linear model(torch::nn::LinearOptions(2, 1).bias(false));
+      TuneOptions options;
+      options.strategy = strategy;
+      options.clip_norm = clip_norm;
+      TunedEngine engine(*model, comm, options);
+      const torch::Tensor input = comm.rank() == 0 ? torch::tensor({{6.0F, 0.0F}}) : torch::tensor({{0.0F, 8.0F}});
+      EXPECT_FALSE(engine.engine().gradient_norm());  // before the first step
+      for (int step = 0; step < 5; ++step) {
+        engine.begin_step();
+        engine.backward(model(input).sum(), 0.5);
+        engine.finish_step(0.01);
+      }
+      if (comm.rank() == 0) norm = engine.engine().gradient_norm();
+      engine.settle();
+    }));
+    return norm;
+  };
+  for (const char* strategy : {"bsp", "wfbp", "buckets"}) EXPECT_EQ(norm_under(strategy, 0), 5) << strategy;
+  EXPECT_EQ(norm_under("bsp", 0.1), 5);  // before it is clipped
+  for (const char* strategy : {"dear", "zero1"}) EXPECT_FALSE(norm_under(strategy, 0)) << strategy;
+}
+
 TEST(Engine, TreatsAParameterThatOnlySomeRanksOrStepsUseAsTorchDoes) {
   Case run = adam_run();
   // First used in step 3, by rank 1 alone: its Adam corrections start there.

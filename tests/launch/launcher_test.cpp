@@ -536,6 +536,21 @@ TEST_F(Launcher, EndsALauncherThatDoesNotEndAfterItsRanksAndWhatItHasStarted) {
   EXPECT_TRUE(is_gone(std::stoi(out().substr(4)))) << out();
 }
 
+TEST_F(Launcher, ALauncherThatWouldEndWhereNobodyReadsGoesOn) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  begin(launcher_script("echo a; echo b; for i in 1 2 3 4 5 6 7 8; do sleep 0.05; echo c || exit 3; done; note 0"),
+        [&] {
+          ::close(ends[0]);
+          ::dup2(ends[1], STDOUT_FILENO);
+          ::close(ends[1]);
+        });
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_EQ(wait(), 0);
+  EXPECT_EQ(err(), "tutti: nobody reads this output any more: the ranks go on without it\n");
+}
+
 TEST_F(Launcher, GivesTheSignalThatKilledARankAndNotTheCodeOfThoseThatALauncherThenTellsToEnd) {
   LaunchOptions options = launcher_script("note 85; exit 137");
   options.quiet_code = 85;

@@ -89,7 +89,13 @@ TEST_F(Records, OfEveryKindAreReadAsTheyWereWritten) {
 
   const ProgressRecord progress{100, 1, 250.5, 0.01, 0.75};
   EXPECT_EQ(json(through_file(progress)), json(progress));
-  EXPECT_EQ(json(progress), (json{{"step", 100}, {"epoch", 1}, {"data_per_s", 250.5}, {"lr", 0.01}, {"loss", 0.75}}));
+  json expected = {{"step", 100}, {"epoch", 1}, {"data_per_s", 250.5}, {"lr", 0.01}, {"loss", 0.75}};
+  EXPECT_EQ(json(progress), expected);
+  ProgressRecord more = progress;
+  more.loss_smoothed = 0.5;
+  more.gradient_norm = 1.5;
+  expected.update({{"loss_smoothed", 0.5}, {"gradient_norm", 1.5}});
+  EXPECT_EQ(json(through_file(more)), expected);
 
   EpochRecord epoch;
   epoch.epoch = 2;

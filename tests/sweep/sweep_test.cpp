@@ -14,7 +14,10 @@ using ::testing::HasSubstr;
 
 Sweep parse(const std::string& text, bool quick = false) {
   return parse_sweep(text, "my.yaml", quick,
-                     {"--help", "--model", "--strategy", "--ranks", "--batch", "--steps", "--width", "--name"});
+                     {"--help", "--model", "--strategy", "--ranks", "--batch", "--steps", "--width", "--name"},
+                     [](const std::string& name, const std::string& value) {
+                       return value == "wrong" ? name + " cannot be wrong" : "";
+                     });
 }
 
 void expect_complaint(const std::string& text, const std::string& complaint, bool quick = false) {
@@ -87,6 +90,15 @@ TEST(SweepFile, TakesWhatQuickSaysInPlaceOfTheSameKeys) {
   EXPECT_EQ(sweep.repeats, 1);
   EXPECT_TRUE(sweep.leave_out.empty());
   EXPECT_EQ(sweep.warmup_steps, 5);
+}
+
+TEST(SweepFile, IsRefusedWithTheLineOfAValueThatAnOptionCannotHave) {
+  expect_complaint("axes:\n  strategy:\n    - bsp\n    - wrong\n", "my.yaml:4: strategy cannot be wrong");
+  expect_complaint("axes:\n  batch: wrong\n", "my.yaml:2: batch cannot be wrong");
+  expect_complaint("axes: {ranks: [1]}\noptions:\n  steps: wrong\n", "my.yaml:3: steps cannot be wrong");
+  expect_complaint("axes: {ranks: [1, 2]}\nbaseline:\n  strategy: wrong\n", "my.yaml:3: strategy cannot be wrong");
+  expect_complaint("axes: {ranks: [1, 2]}\nwhere:\n  - when: {ranks: 2}\n    set: {steps: wrong}\n",
+                   "my.yaml:4: steps cannot be wrong");
 }
 
 TEST(SweepFile, IsRefusedWithTheLineOfWhatIsWrong) {

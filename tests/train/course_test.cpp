@@ -23,6 +23,16 @@ TEST(Course, CountsStepsAsTheyAreWhereTheirSizeStays) {
   EXPECT_EQ(steps.first_steps_in_all(), 14);
 }
 
+TEST(Course, CountsTheTestsThatAreLeft) {
+  const Course epochs(kSame, 5, 0);
+  EXPECT_EQ(epochs.tests_left({}, 1), 5);
+  EXPECT_EQ(epochs.tests_left({}, 2), 3);            // after epochs 2 and 4, and at the end
+  EXPECT_EQ(epochs.tests_left({20, 1, 300}, 2), 2);  // which is over, but for its test
+  EXPECT_EQ(epochs.tests_left({49, 4, 9 * 32}, 2), 1);
+  EXPECT_EQ(epochs.tests_left({50, 5, 0}, 2), 0);
+  EXPECT_EQ(Course(kSame, 3, 14).tests_left({}, 1), 2);  // in the middle of the second epoch, too
+}
+
 TEST(Course, EndsAfterTheSameEpochsWithStepsOfAnotherSize) {
   const Course course({300, 128, 32}, 3, 0);
   // Half an epoch with steps of 32 is done: 140 samples are left of it, then two epochs of three steps.

@@ -81,6 +81,15 @@ test_an_unknown_build_is_refused_with_the_known_ones() {
   expect_text "TUTTI_BUILD is fast; known: release, debug, asan, tsan, coverage, cuda"
 }
 
+test_a_tree_that_cannot_be_written_is_said_to_be_so() {
+  local tree
+  tree=$(small_tree)
+  touch "$tree/build" # as root may write anywhere, something else is in the way
+  capture env TORCH_DIR="$tree/torch" "$tree/tutti" train
+  expect_status 1
+  expect_last_line "tutti: cannot write to $tree/build, where builds go: the disk is read-only, or the tree is somebody else's. Make it writable, or take a copy of the tree: cp -r $tree somewhere, and run that one's ./tutti"
+}
+
 test_a_missing_package_is_named_with_its_reason_and_not_installed_when_that_is_forbidden() {
   local tree path
   tree=$(small_tree)
