@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "cli/calibrate_runs.h"
 #include "cli/hold_out.h"
+#include "published/published_files.h"
 #include "sim/calibration.h"
 #include "tutti/error.h"
 
@@ -79,13 +80,15 @@ int run(const CalibrateArguments& arguments) {
     return calibrate_runs(arguments.files, arguments.held_out, arguments.rows);
   std::vector<PublishedRow> rows;
   std::size_t left_out = 0;
-  for (const std::string& file : arguments.files)
+  for (const std::string& given : arguments.files) {
+    const std::string file = published_file(given);
     for (const PublishedRow& row : parse_published(read_file(file), file)) {
       if (row.is_mislabelled && !arguments.keeps_mislabelled)
         ++left_out;
       else
         rows.push_back(row);
     }
+  }
   if (left_out > 0)
     fmt::print("{} rows are left out: they repeat another network's (--keep-mislabelled takes them).\n", left_out);
   std::vector<PublishedRow> fitted, held_out;

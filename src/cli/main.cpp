@@ -20,6 +20,7 @@
 #include "cli/calibrate_command.h"
 #include "cli/check_command.h"
 #include "cli/cluster_command.h"
+#include "cli/completion_command.h"
 #include "cli/data_command.h"
 #include "cli/explain_command.h"
 #include "cli/json_output.h"
@@ -129,6 +130,7 @@ int run(int argc, char** argv) {
   commands["status"] = add_status_command(program);
   commands["runs"] = add_runs_command(program);
   commands["watch"] = add_watch_command(program);
+  commands["completion"] = add_completion_command(program);
   commands["slurm"] = add_slurm_command(program);
   try {
     suggest_names(program, argc, argv);

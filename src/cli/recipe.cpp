@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/shipped_files.h"
 #include "base/yaml_files.h"
 #include "tutti/error.h"
 
@@ -13,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Recipes by name; those in ./recipes come before those of the source.
-NamedFiles recipe_files() { return yaml_files({"recipes", TUTTI_RECIPES}); }
+/// Recipes by name; those in ./recipes come before those that are shipped.
+NamedFiles recipe_files() { return yaml_files({"recipes", shipped_folder("recipes", TUTTI_RECIPES)}); }
 
 Recipe read_recipe(const fs::path& path, const ProblemOfOption& problem_of = {}) {
   return parse_recipe(read_file(path), path.string(), problem_of);
@@ -29,6 +30,8 @@ Recipe find_recipe(const std::string& name, const ProblemOfOption& problem_of) {
   if (const auto found = files.find(name); found != files.end()) return read_recipe(found->second, problem_of);
   throw UsageError(unknown_name("recipe", name, names_in(files)));
 }
+
+std::vector<std::string> recipe_names() { return names_in(recipe_files()); }
 
 std::string list_recipes() {
   std::string table;

@@ -16,8 +16,11 @@ struct Recipe {
 /// Reads a recipe from YAML text. An Error names `file` and line, also where `problem_of` finds one.
 Recipe parse_recipe(const std::string& text, const std::string& file, const ProblemOfOption& problem_of = {});
 
-/// A recipe by the path of its file or by its name, which is looked for in ./recipes and in the source's recipes.
+/// A recipe by the path of its file or by its name, which is looked for in ./recipes and in the recipes that are
+/// shipped.
 Recipe find_recipe(const std::string& name, const ProblemOfOption& problem_of = {});
+
+std::vector<std::string> recipe_names();
 
 /// All recipes with what they are about, as a table.
 std::string list_recipes();

@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "cli/json_output.h"
+#include "published/published_files.h"
 #include "record/record_file.h"
 #include "report/compare.h"
 #include "report/import.h"
@@ -48,7 +49,8 @@ CellSet read_published(const fs::path& file) {
 }
 
 /// Texts, Markdown and comma-separated figures are published ones; the rest is Tutti's own.
-CellSet read_any(const std::string& name, const std::string& runs_folder) {
+CellSet read_any(const std::string& given, const std::string& runs_folder) {
+  const std::string name = published_file(given);
   const fs::path extension = fs::path(name).extension();
   const bool is_published = extension == ".csv" || extension == ".md" || extension == ".txt";
   if (is_published && fs::is_regular_file(name)) return read_published(name);
@@ -134,7 +136,7 @@ int run_compare(const ReportArguments& arguments) {
 int run_report(const ReportArguments& arguments) {
   std::vector<CellSet> sets;
   for (const std::string& run : arguments.runs) sets.push_back(read_any(run, arguments.runs_folder));
-  for (const std::string& file : arguments.imports) sets.push_back(read_published(file));
+  for (const std::string& file : arguments.imports) sets.push_back(read_published(published_file(file)));
   if (sets.empty()) throw UsageError("name a run, a sweep or a published text to report. See `tutti report --help`.");
   const CellSet set = merge(std::move(sets));
   const Report report = build_report(set);

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/json_files.h"
 #include "base/names.h"
+#include "base/shipped_files.h"
 #include "base/yaml_files.h"
 #include "sim/cluster.h"
 #include "tutti/error.h"
@@ -13,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Cluster files by name; those in ./clusters come before those of the source.
-NamedFiles cluster_files() { return yaml_files({"clusters", TUTTI_CLUSTERS}); }
+/// Cluster files by name; those in ./clusters come before those that are shipped.
+NamedFiles cluster_files() { return yaml_files({"clusters", shipped_folder("clusters", TUTTI_CLUSTERS)}); }
 
 /// A ring's link from what an all-reduce of `ranks` costs: start-up and bytes both pass 2 (P - 1) / P times.
 Link link_from(const LinkCost& cost, double ranks) {

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "base/names.h"
+#include "base/shipped_files.h"
 #include "base/yaml_files.h"
 #include "sweep/cells.h"
 #include "tutti/error.h"
@@ -13,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sweeps by name; those in ./sweeps come before those of the source.
-NamedFiles sweep_files() { return yaml_files({"sweeps", TUTTI_SWEEPS}); }
+/// Sweeps by name; those in ./sweeps come before those that are shipped.
+NamedFiles sweep_files() { return yaml_files({"sweeps", shipped_folder("sweeps", TUTTI_SWEEPS)}); }
 
 Sweep read_sweep(const fs::path& path, bool quick, const std::vector<std::string>& train_options,
                  const ProblemOfOption& problem_of = {}) {

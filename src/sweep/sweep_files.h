@@ -9,7 +9,7 @@
 
 namespace tutti::sweep {
 
-/// A sweep by the path of its file or by its name, which is looked for in ./sweeps and in the source's sweeps.
+/// A sweep by the path of its file or by its name, which is looked for in ./sweeps and in the sweeps that are shipped.
 Sweep find_sweep(const std::string& name, bool quick, const std::vector<std::string>& train_options,
                  const ProblemOfOption& problem_of);
 
