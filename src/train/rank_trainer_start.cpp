@@ -178,6 +178,7 @@ void RankTrainer::set_up() {
   first_step_ = progress_.step;
 
   config_ = config_record(describe_options(options_), comm_.size(), device_.str());
+  if (!model_options.data.class_names.empty()) config_["class_names"] = model_options.data.class_names;
   const fs::path trace_folder = fs::path(options_.trace_file).parent_path();
   if (!trace_folder.empty() && !fs::is_directory(trace_folder))
     throw UsageError("--trace {}: there is no folder {}", options_.trace_file, trace_folder.string());
