@@ -39,6 +39,8 @@ class Dataset {
   virtual Batch make_batch(int64_t count, bool pinned) const;
   /// Writes a sample into row `row` of a batch from make_batch. An Error names the file that it is about.
   virtual void load(Pick pick, int64_t row, Batch& batch) const = 0;
+  /// Names of samples that could not be read so far, and were replaced by others (--skip-bad-samples).
+  virtual std::vector<std::string> bad_samples() const { return {}; }
 };
 
 struct TrainTest {
@@ -50,7 +52,8 @@ struct TrainTest {
 struct DataSource {
   std::string name;
   TrainTest (*open)(const DataOptions& options) = nullptr;
-  unsigned takes = ~0U;  // which of the options that only some data sets know; all
+  unsigned takes = ~0U;    // which of the options that only some data sets know; all
+  std::string model = "";  // that trains on it unless another is named; empty: tutti train's own default
 };
 
 }  // namespace tutti

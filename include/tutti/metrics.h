@@ -31,7 +31,7 @@ struct EvalCounts {
 };
 
 /// Zero of everything that is counted for this kind of samples:
-/// images and sentences `accuracy`; segmentation `dice` and `iou`; masked text `masked_accuracy` and
+/// images, sentences and tables `accuracy`; segmentation `dice` and `iou`; masked text `masked_accuracy` and
 /// `next_sentence_accuracy`.
 EvalCounts nothing_counted(SampleKind kind);
 
@@ -44,7 +44,7 @@ struct EvalSums {
 /// Waits for the device.
 EvalCounts read_counts(const EvalSums& sums);
 
-/// For images and sentences. `logits` [n, classes], `target` [n].
+/// For images, sentences and tables. `logits` [n, classes], `target` [n].
 EvalSums count_classes(const torch::Tensor& logits, const torch::Tensor& target);
 
 /// For segmentation: over all pixels, those above 0 in `logits` against those above 0.5 in `target`, both

@@ -212,6 +212,7 @@ struct RankSummary : RankTimes {
   int64_t peak_rss_bytes = 0;
   int64_t optimizer_state_bytes = 0;
   double steady_s = 0;
+  std::vector<std::string> bad_samples = {};  // that could not be read, and were replaced
 };
 
 /// The end of a run. Times and bytes are the largest of all ranks.
@@ -239,6 +240,7 @@ struct SummaryRecord : RankTimes {
   nlohmann::json config = nlohmann::json::object();
   Environment environment;
   std::vector<RankSummary> per_rank;
+  std::vector<std::string> bad_samples;  // of any rank, each once
 };
 
 // Reading throws Error that names the member which is missing or of the wrong kind.

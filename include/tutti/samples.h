@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace tutti {
@@ -14,15 +15,17 @@ enum class SampleKind {
                  // padding) [n, length], int64 positions [n, masked] that are to be guessed, int64 words [n, masked]
                  // there, -100 for unused entries; target: int64 [n], 0: the second part follows the first, 1: it does
                  // not
+  table,         // inputs: float [n, features]; target: int64 [n], a class
 };
 
 /// What a model must know of the samples it is made for.
 struct SampleTraits {
   SampleKind kind = SampleKind::images;
-  std::vector<int64_t> shape;  // of one sample's first input: {channels, height, width} or {length}
+  std::vector<int64_t> shape;  // of one sample's first input: {channels, height, width}, {length} or {features}
   int64_t classes = 0;         // of the target, where it is a class
   int64_t vocabulary = 0;      // of text: tokens are below this
   int64_t masked = 0;          // of masked text: most positions to be guessed
+  std::vector<std::string> class_names = {};  // where the data has them: `classes` of them
 };
 
 }  // namespace tutti

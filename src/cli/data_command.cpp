@@ -47,6 +47,8 @@ const char* kind_name(SampleKind kind) {
       return "sentences";
     case SampleKind::masked_text:
       return "masked text";
+    case SampleKind::table:
+      return "table";
   }
   return "";
 }
@@ -212,7 +214,7 @@ void read_all(const DataOptions& options, const KnownData* known, Verification& 
 
 void verify_known(const KnownData& known, const std::string& given, Verification& verification) {
   const fs::path folder =
-      require_data_folder(given, known.folder, how_to_get(known) + ", or name its folder with --data-folder.");
+      require_data_folder(given, known.folder, how_to_get(known) + ", or name its folder with --data-path.");
   verification.begin(fmt::format("{} in {}", known.name, fs::absolute(folder).lexically_normal().string()));
   // Files of another origin (unpacked ones, for instance) are judged by what they hold.
   const bool has_known_files = !known.files.empty() && fs::exists(folder / known.files.front().name);
@@ -271,7 +273,7 @@ int get(const DataArguments& arguments) {
   }
   const fs::path folder = arguments.folder.empty() ? fs::path("data") / known->folder : fs::path(arguments.folder);
   if (known->files.empty()) {
-    throw Error("{} cannot be fetched: put {} into {}, or use --data-folder", known->name, known->by_hand,
+    throw Error("{} cannot be fetched: put {} into {}, or use --data-path", known->name, known->by_hand,
                 folder.string());
   }
   for (const KnownFile& file : known->files) {
@@ -311,7 +313,7 @@ std::function<int()> add_data_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("data", "list the data sets, verify one's files, or get them");
   command->add_option("action", arguments->action, "list, verify or get")->capture_default_str();
   command->add_option("name", arguments->name, "a data set's name, or bert-vocab");
-  command->add_option("--data-folder", arguments->folder,
+  command->add_option("--data-path,--data-folder", arguments->folder,
                       "where the files are, or shall be; unset: where training looks, or data/NAME");
   add_json_flag(*command, arguments->as_json);
   command->footer(

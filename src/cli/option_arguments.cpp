@@ -46,7 +46,7 @@ Value scaled_value(const std::string& name, double given, double unit) {
 }
 
 CLI::Option* add_option(CLI::App& command, const TrainOption& option) {
-  const std::string name = "--" + option.name;
+  const std::string name = "--" + option.name + (option.older_name.empty() ? "" : ",--" + option.older_name);
   return std::visit(
       [&](const auto& field) -> CLI::Option* {
         using Field = std::decay_t<decltype(field)>;

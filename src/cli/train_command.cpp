@@ -77,6 +77,8 @@ int run(TrainOptions& options, const IsGiven& is_given, const RunHere& run_here)
     throw UsageError("--auto-resume goes on with the run of --name: {}",
                      options.name.empty() ? "give one" : "leave --resume out");
   if (options.max_restarts > 0 && !options.name.empty() && options.resume.empty()) options.auto_resume = true;
+  if (const std::string suits = is_given("model") ? "" : usual_model(options.data.name); !suits.empty())
+    options.model = suits;
   check_options(options);  // before it is mixed with what is not a mistake of this command
   LaunchEnv env = read_launch_env();
   const fs::path run_folder = continue_run(options, env, is_given);

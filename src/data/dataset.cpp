@@ -18,26 +18,43 @@ enum Takes : unsigned {
   kTokens = 4,
   kVocabulary = 8,
   kPhrases = 16,
+  kPictures = 32,  // sizes, parts, normalization, damaged ones
+  kHeldOut = 64,
+  kColumns = 128,
+  kTextColumn = 256,
+  kImageSize = 512,
 };
 
 std::vector<DataSource>& sources() {
   static std::vector<DataSource> table{
-      {"digits", open_digits, kSizes},
-      {"mnist", open_mnist, kAugment},
-      {"bigmnist", open_bigmnist, kSizes},
-      {"sst5", open_sst5, kTokens | kPhrases},
-      {"nuclei", open_nuclei, kAugment},
-      {"folder-segmentation", open_folder_segmentation, kAugment},
-      {"gutenberg", open_gutenberg, kTokens | kVocabulary},
-      {"text", open_text, kTokens | kVocabulary},
+      {"digits", open_digits, kSizes, "mnist-cnn"},
+      {"mnist", open_mnist, kAugment, "mnist-cnn"},
+      {"bigmnist", open_bigmnist, kSizes, "mnist-cnn"},
+      {"image-folder", open_image_folder, kAugment | kPictures | kImageSize | kHeldOut, "resnet18"},
+      {"image-shards", open_image_shards, kAugment | kPictures | kImageSize | kHeldOut, "resnet18"},
+      {"csv", open_csv, kHeldOut | kColumns, "mlp"},
+      {"sst5", open_sst5, kTokens | kPhrases, "transformer"},
+      {"text-folder", open_text_folder, kTokens | kHeldOut, "transformer"},
+      {"text-csv", open_text_csv, kTokens | kHeldOut | kColumns | kTextColumn, "transformer"},
+      {"nuclei", open_nuclei, kAugment, "unet"},
+      {"folder-segmentation", open_folder_segmentation, kAugment | kImageSize, "unet"},
+      {"gutenberg", open_gutenberg, kTokens | kVocabulary, "bert-base"},
+      {"text", open_text, kTokens | kVocabulary, "bert-base"},
       {"synthetic", open_synthetic, kSizes},
-      {"synthetic-imagenet", open_synthetic, kSizes},
-      {"synthetic-mnist", open_synthetic, kSizes},
-      {"synthetic-segmentation", open_synthetic, kSizes},
-      {"synthetic-sst5", open_synthetic, kSizes},
-      {"synthetic-text", open_synthetic, kSizes},
+      {"synthetic-imagenet", open_synthetic, kSizes, "resnet18"},
+      {"synthetic-mnist", open_synthetic, kSizes, "mnist-cnn"},
+      {"synthetic-segmentation", open_synthetic, kSizes, "unet"},
+      {"synthetic-sst5", open_synthetic, kSizes, "transformer"},
+      {"synthetic-text", open_synthetic, kSizes, "bert-base"},
   };
   return table;
+}
+
+const DataSource& find_source(const std::string& name) {
+  const auto source =
+      std::find_if(sources().begin(), sources().end(), [&name](const DataSource& known) { return name == known.name; });
+  if (source == sources().end()) throw UsageError(unknown_name("data set", name, data_names()));
+  return *source;
 }
 
 /// An option that does nothing was meant to do something.
@@ -80,6 +97,10 @@ Batch Dataset::make_batch(int64_t count, bool pinned) const {
       for (int part = 0; part < 2; ++part) batch.inputs.push_back(tensor({what.masked}, torch::kLong));
       batch.target = tensor({}, torch::kLong);
       break;
+    case SampleKind::table:
+      batch.inputs = {tensor(what.shape, torch::kFloat)};
+      batch.target = tensor({}, torch::kLong);
+      break;
   }
   return batch;
 }
@@ -98,6 +119,8 @@ std::vector<std::string> data_names() {
   return names;
 }
 
+std::string usual_model(const std::string& data_name) { return find_source(data_name).model; }
+
 TrainTest open_data(const DataOptions& options) {
   if (options.train_size < 0 || options.test_size < 0) {
     throw UsageError("a data set cannot have {} training and {} test samples; give sizes above 0, or 0 for the default",
@@ -106,16 +129,27 @@ TrainTest open_data(const DataOptions& options) {
   if (options.tokens < 0 || options.tokens > kMostTokens) {
     throw UsageError("--tokens is {}: it must be from 1 to {}, or 0 for the default", options.tokens, kMostTokens);
   }
-  const auto source = std::find_if(sources().begin(), sources().end(),
-                                   [&options](const DataSource& known) { return options.name == known.name; });
-  if (source == sources().end()) throw UsageError(unknown_name("data set", options.name, data_names()));
-  check_taken(*source, kSizes, options.train_size != 0, "--train-size");
-  check_taken(*source, kSizes, options.test_size != 0, "--test-size");
-  check_taken(*source, kAugment, options.augment.value_or(false), "--augment");
-  check_taken(*source, kTokens, options.tokens != 0, "--tokens");
-  check_taken(*source, kVocabulary, !options.vocabulary.empty(), "--vocabulary");
-  check_taken(*source, kPhrases, options.phrases, "--data-phrases");
-  return source->open(options);
+  if (options.val_fraction != 0 && !(options.val_fraction > 0 && options.val_fraction < 1))
+    throw UsageError("--val-fraction is {}: it must be above 0 and below 1", options.val_fraction);
+  const DataSource& source = find_source(options.name);
+  check_taken(source, kSizes, options.train_size != 0, "--train-size");
+  check_taken(source, kSizes, options.test_size != 0, "--test-size");
+  check_taken(source, kAugment, options.augment.value_or(false), "--augment");
+  check_taken(source, kTokens, options.tokens != 0, "--tokens");
+  check_taken(source, kVocabulary, !options.vocabulary.empty(), "--vocabulary");
+  check_taken(source, kPhrases, options.phrases, "--data-phrases");
+  const DataOptions usual;
+  check_taken(source, kImageSize, options.image_size != 0, "--image-size");
+  check_taken(source, kPictures, options.crop_scale != usual.crop_scale, "--crop-scale");
+  check_taken(source, kPictures, !options.flip, "--no-flip");
+  check_taken(source, kPictures, options.image_mean != usual.image_mean, "--image-mean");
+  check_taken(source, kPictures, options.image_std != usual.image_std, "--image-std");
+  check_taken(source, kPictures, options.cache_bytes != 0, "--cache-mb");
+  check_taken(source, kPictures, options.skip_bad_samples, "--skip-bad-samples");
+  check_taken(source, kHeldOut, options.val_fraction != 0, "--val-fraction");
+  check_taken(source, kColumns, !options.label.empty(), "--label");
+  check_taken(source, kTextColumn, !options.text.empty(), "--text");
+  return source.open(options);
 }
 
 }  // namespace tutti

@@ -14,6 +14,10 @@ void add_data_source(const DataSource& source);
 
 std::vector<std::string> data_names();
 
+/// The model that suits a data set where nobody names one; "" where it says none. Throws UsageError for an unknown
+/// name.
+std::string usual_model(const std::string& data_name);
+
 /// Throws UsageError for an unknown name, Error for files that are missing or damaged.
 TrainTest open_data(const DataOptions& options);
 

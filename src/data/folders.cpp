@@ -22,7 +22,7 @@ std::vector<fs::path> data_folders(const std::string& given, const std::string& 
 fs::path find_data_folder(const std::string& given, const std::string& name) {
   for (const fs::path& folder : data_folders(given, name)) {
     std::error_code ignored;
-    if (fs::is_directory(folder, ignored)) return folder;
+    if (given.empty() ? fs::is_directory(folder, ignored) : fs::exists(folder, ignored)) return folder;
   }
   return {};
 }

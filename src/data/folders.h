@@ -10,7 +10,7 @@ namespace tutti {
 /// $TUTTI_DATA/NAME, data/NAME, ../shared/data/NAME.
 std::vector<std::filesystem::path> data_folders(const std::string& given, const std::string& name);
 
-/// The first of these folders that exists, or an empty path.
+/// The first of these folders that exists, or an empty path. What was given may be a file.
 std::filesystem::path find_data_folder(const std::string& given, const std::string& name);
 
 /// As find_data_folder, but throws Error that lists where it looked, then says `what_to_put`.

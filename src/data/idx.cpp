@@ -33,7 +33,7 @@ class GzipReader {
     errno = 0;
     file_ = gzopen(path.c_str(), "rb");
     if (file_ == nullptr) {
-      throw Error("{}: cannot open it ({}). Put the file there, or name the folder that holds it with --data-folder.",
+      throw Error("{}: cannot open it ({}). Put the file there, or name the folder that holds it with --data-path.",
                   path.string(), errno != 0 ? std::strerror(errno) : "out of memory");
     }
     gzbuffer(file_, 128 * 1024);

@@ -95,7 +95,7 @@ fs::path find_folder(const DataOptions& options) {
   throw Error(
       "mnist: no files found. Looked in:{}\n"
       "Put train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte "
-      "(each may end in .gz) into one of these folders, or name their folder with --data-folder or its parent with "
+      "(each may end in .gz) into one of these folders, or name their folder with --data-path or its parent with "
       "$TUTTI_DATA. `--data digits` needs no files.",
       list_folders(folders));
 }

@@ -17,6 +17,8 @@ constexpr std::array<float, 256> kNormalized = normalized_bytes();
 
 SampleTraits digit_traits() { return {SampleKind::images, {1, kDigitSide, kDigitSide}, 10, 0, 0}; }
 
+float normalized_digit(uint8_t grey) { return kNormalized[grey]; }
+
 void store_digit(const uint8_t* pixels, int label, int64_t row, Batch& batch) {
   float* to = batch.inputs[0].data_ptr<float>() + row * kDigitPixels;
   for (int64_t i = 0; i < kDigitPixels; ++i) to[i] = kNormalized[pixels[i]];

@@ -2,6 +2,7 @@
 
 #include <png.h>
 
+#include "data/rgb_pixels.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -9,8 +10,6 @@ namespace {
 
 // One byte of a deflate stream makes at most 1032 bytes, and the smallest pixel is one bit.
 constexpr uint64_t kMostPixelsPerByte = 1032 * 8;
-// A hundred times what a network takes. Without a limit 100 KB could ask for gigabytes.
-constexpr uint64_t kMostPixels = 100'000'000;
 
 /// libpng's simplified reader, freed whatever happens.
 class PngImage {

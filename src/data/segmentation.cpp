@@ -2,7 +2,7 @@
 //
 // A fifth of the pairs, those whose names have the smallest hashes, is held out as the test. Files are decoded when
 // they are asked for, by the loader's threads. Training pictures are flipped and transposed at random, anew in each
-// epoch.
+// epoch. Pictures of different sizes, or with --image-size, are squeezed into squares of one.
 
 #include <algorithm>
 #include <array>
@@ -10,9 +10,11 @@
 
 #include "base/files.h"
 #include "data/folders.h"
+#include "data/picture_view.h"
 #include "data/png.h"
 #include "data/random.h"
 #include "data/sources.h"
+#include "data/split.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -28,17 +30,13 @@ constexpr std::array<float, 256> make_levels() {
 
 constexpr std::array<float, 256> kLevels = make_levels();
 
+// Of pictures that have no common size.
+constexpr int64_t kUsualSquare = 256;
+
 struct Pair {
   fs::path image;
   fs::path mask;
 };
-
-/// FNV-1a, mixed: the same on every machine, unlike std::hash.
-uint64_t hash_name(const std::string& name) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3ULL;
-  return mix_bits(hash);
-}
 
 /// The PNG files of a folder by their name without extension.
 std::map<std::string, fs::path> png_files(const fs::path& folder) {
@@ -52,7 +50,8 @@ std::map<std::string, fs::path> png_files(const fs::path& folder) {
   return files;
 }
 
-/// All pairs of a folder, checked: each image has its mask and all are of one size.
+/// All pairs of a folder, checked: each image has its mask, of its size. `size` becomes that of all, or 0 where they
+/// differ.
 std::map<std::string, Pair> list_pairs(const fs::path& folder, PngSize& size) {
   const auto images = png_files(folder / "images");
   auto masks = png_files(folder / "masks");
@@ -65,14 +64,11 @@ std::map<std::string, Pair> list_pairs(const fs::path& folder, PngSize& size) {
     }
     const PngSize image_size = read_png_size(image);
     if (pairs.empty()) size = image_size;
-    if (image_size != size) {
-      throw Error("{}: {}x{} pixels, but {} has {}x{}; all images must have one size", image.string(), image_size.width,
-                  image_size.height, pairs.begin()->second.image.string(), size.width, size.height);
-    }
+    if (image_size != size) size = {};
     const PngSize mask_size = read_png_size(mask->second);
-    if (mask_size != size) {
+    if (mask_size != image_size) {
       throw Error("{}: {}x{} pixels, but its image {} has {}x{}", mask->second.string(), mask_size.width,
-                  mask_size.height, image.string(), size.width, size.height);
+                  mask_size.height, image.string(), image_size.width, image_size.height);
     }
     pairs[stem] = {image, mask->second};
     masks.erase(mask);
@@ -108,10 +104,35 @@ struct Walk {
   }
 };
 
+/// The colours of a picture in so many pixels.
+std::vector<uint8_t> squeeze(const PngPixels& image, PngSize to) {
+  const RgbPixels pixels{image.size.width, image.size.height, image.bytes};
+  return show(pixels, whole_view(pixels.width, pixels.height), to.width, to.height).bytes;
+}
+
+/// A mask in so many pixels, each of which is one of the mask's.
+std::vector<uint8_t> squeeze_mask(const PngPixels& mask, PngSize to) {
+  std::vector<uint8_t> bytes;
+  bytes.reserve(static_cast<size_t>(to.width * to.height));
+  for (int64_t y = 0; y < to.height; ++y) {
+    const int64_t row = (2 * y + 1) * mask.size.height / (2 * to.height);
+    for (int64_t x = 0; x < to.width; ++x)
+      bytes.push_back(
+          mask.bytes[static_cast<size_t>(row * mask.size.width + (2 * x + 1) * mask.size.width / (2 * to.width))]);
+  }
+  return bytes;
+}
+
 class Segmentation : public Dataset {
  public:
-  Segmentation(std::string name, std::vector<Pair> pairs, PngSize size, bool augment, uint64_t seed)
-      : name_(std::move(name)), pairs_(std::move(pairs)), size_(size), augment_(augment), seed_(seed) {}
+  /// `squeezes`: pictures may have other sizes than `size`.
+  Segmentation(std::string name, std::vector<Pair> pairs, PngSize size, bool squeezes, bool augment, uint64_t seed)
+      : name_(std::move(name)),
+        pairs_(std::move(pairs)),
+        size_(size),
+        squeezes_(squeezes),
+        augment_(augment),
+        seed_(seed) {}
 
   const std::string& name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(pairs_.size()); }
@@ -120,10 +141,15 @@ class Segmentation : public Dataset {
 
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const Pair& pair = pairs_[static_cast<size_t>(pick.index)];
-    const PngPixels image = decode_png_rgb(read_file(pair.image), pair.image.string());
-    const PngPixels mask = decode_png_grey(read_file(pair.mask), pair.mask.string());
-    if (image.size != size_ || mask.size != size_) {
-      throw Error("{}: changed while it was in use", (image.size != size_ ? pair.image : pair.mask).string());
+    PngPixels image = decode_png_rgb(read_file(pair.image), pair.image.string());
+    PngPixels mask = decode_png_grey(read_file(pair.mask), pair.mask.string());
+    const PngSize expected = squeezes_ ? image.size : size_;
+    if (image.size != expected || mask.size != expected) {
+      throw Error("{}: changed while it was in use", (image.size != expected ? pair.image : pair.mask).string());
+    }
+    if (image.size != size_) {
+      mask.bytes = squeeze_mask(mask, size_);
+      image.bytes = squeeze(image, size_);
     }
     const Walk walk =
         augment_
@@ -146,6 +172,7 @@ class Segmentation : public Dataset {
   const std::string name_;
   const std::vector<Pair> pairs_;
   const PngSize size_;
+  const bool squeezes_;
   const bool augment_;
   const uint64_t seed_;
 };
@@ -154,18 +181,20 @@ TrainTest open_folder(const DataOptions& options, const std::string& folder_name
   const fs::path folder = require_data_folder(
       options.folder, folder_name,
       "Put pictures into its images/ and masks (0: background, else foreground) of the same names into its masks/, all "
-      "PNG, or name such a folder with --data-folder.");
+      "PNG, or name such a folder with --data-path.");
   PngSize size;
   std::vector<std::pair<uint64_t, Pair>> by_hash;
   for (const auto& [stem, pair] : list_pairs(folder, size)) by_hash.emplace_back(hash_name(stem), pair);
+  const bool squeezes = options.image_size > 0 || size == PngSize();
+  if (squeezes) size.width = size.height = options.image_size > 0 ? options.image_size : kUsualSquare;
   std::stable_sort(by_hash.begin(), by_hash.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const size_t held_out = (by_hash.size() + 4) / 5;
   std::vector<Pair> train;
   std::vector<Pair> test;
   for (size_t i = 0; i < by_hash.size(); ++i) (i < held_out ? test : train).push_back(by_hash[i].second);
-  return {std::make_shared<Segmentation>(options.name, std::move(train), size, options.augment.value_or(true),
+  return {std::make_shared<Segmentation>(options.name, std::move(train), size, squeezes, options.augment.value_or(true),
                                          options.seed),
-          std::make_shared<Segmentation>(options.name, std::move(test), size, false, options.seed)};
+          std::make_shared<Segmentation>(options.name, std::move(test), size, squeezes, false, options.seed)};
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SST-5: sentences of film reviews in five classes, from trees in which every phrase has one.
 //
-// Words are lower-cased (ASCII) and numbered by how often the training sentences use them; 0 is padding and 1 any word
-// seen less than twice in training. Such rare words teach the network what an unknown word is worth: were each word of
-// the training set known, number 1 would first occur in the test.
+// Words are lower-cased (ASCII) and numbered by how often the training sentences use them, see number_words().
 
 #include <algorithm>
 #include <unordered_map>
@@ -10,6 +8,7 @@
 #include "data/folders.h"
 #include "data/sources.h"
 #include "data/trees.h"
+#include "data/words.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -18,12 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSentiments = 5;
-constexpr int32_t kPadding = 0;
-constexpr int32_t kUnknown = 1;
-constexpr int64_t kLeastUses = 2;
-
-using WordNumbers = std::unordered_map<std::string, int32_t>;
-
 void lower_case(std::vector<LabelledTree>& trees) {
   for (LabelledTree& tree : trees) {
     for (std::string& token : tree.tokens) {
@@ -32,59 +25,35 @@ void lower_case(std::vector<LabelledTree>& trees) {
   }
 }
 
-WordNumbers number_words(const std::vector<LabelledTree>& trees) {
+WordNumbers number_words_of(const std::vector<LabelledTree>& trees) {
   std::unordered_map<std::string, int64_t> uses;
   for (const LabelledTree& tree : trees) {
     for (const std::string& token : tree.tokens) ++uses[token];
   }
-  std::vector<std::pair<int64_t, std::string>> frequent;
-  for (const auto& [word, count] : uses) {
-    if (count >= kLeastUses) frequent.emplace_back(-count, word);
-  }
-  std::sort(frequent.begin(), frequent.end());
-  WordNumbers numbers;
-  int32_t next = kUnknown + 1;
-  for (const auto& [count, word] : frequent) numbers[word] = next++;
-  return numbers;
+  return number_words(uses);
 }
 
-class Sst5 : public Dataset {
- public:
-  Sst5(const std::vector<LabelledTree>& trees, const WordNumbers& numbers, int64_t length, bool phrases)
-      : length_(length), vocabulary_(static_cast<int64_t>(numbers.size()) + kUnknown + 1) {
-    for (const LabelledTree& tree : trees) {
-      const auto first = static_cast<int32_t>(words_.size());
-      for (const std::string& token : tree.tokens) {
-        const auto found = numbers.find(token);
-        words_.push_back(found == numbers.end() ? kUnknown : found->second);
-      }
-      for (const Phrase& phrase : tree.phrases) {
-        samples_.push_back({first + phrase.begin, first + phrase.end, phrase.label});
-        if (!phrases) break;  // the first is the sentence
-      }
+std::shared_ptr<WordSamples> make_samples(const std::vector<LabelledTree>& trees, const WordNumbers& numbers,
+                                          int64_t length, bool phrases) {
+  std::vector<int32_t> words;
+  std::vector<WordSample> samples;
+  for (const LabelledTree& tree : trees) {
+    const auto first = static_cast<int64_t>(words.size());
+    for (const std::string& token : tree.tokens) {
+      const auto found = numbers.find(token);
+      words.push_back(found == numbers.end() ? kUnknownWord : found->second);
+    }
+    for (const Phrase& phrase : tree.phrases) {
+      samples.push_back({first + phrase.begin, first + phrase.end, phrase.label});
+      if (!phrases) break;  // the first is the sentence
     }
   }
-
-  const std::string& name() const override { return name_; }
-  int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
-  SampleTraits traits() const override { return {SampleKind::sentences, {length_}, kSentiments, vocabulary_, 0}; }
-  bool varies() const override { return false; }
-  void load(Pick pick, int64_t row, Batch& batch) const override {
-    const Phrase& sample = samples_[static_cast<size_t>(pick.index)];
-    int64_t* const to = batch.inputs[0].data_ptr<int64_t>() + row * length_;
-    const int64_t used = std::min<int64_t>(sample.end - sample.begin, length_);
-    std::copy_n(words_.begin() + sample.begin, used, to);
-    std::fill(to + used, to + length_, kPadding);
-    batch.target.data_ptr<int64_t>()[row] = sample.label;
-  }
-
- private:
-  const std::string name_ = "sst5";
-  const int64_t length_;
-  const int64_t vocabulary_;
-  std::vector<int32_t> words_;   // of all sentences, one after the other
-  std::vector<Phrase> samples_;  // places in words_
-};
+  const auto vocabulary = static_cast<int64_t>(numbers.size()) + kUnknownWord + 1;
+  return std::make_shared<WordSamples>(
+      "sst5", length, vocabulary, kSentiments,
+      std::vector<std::string>{"very negative", "negative", "neutral", "positive", "very positive"}, std::move(words),
+      std::move(samples));
+}
 
 }  // namespace
 
@@ -92,15 +61,15 @@ TrainTest open_sst5(const DataOptions& options) {
   const fs::path folder = require_data_folder(
       options.folder, "sst5",
       "Put train.txt, dev.txt and test.txt of the Stanford Sentiment Treebank (PTB trees) there: `tutti data get sst5` "
-      "does, or name their folder with --data-folder or its parent with $TUTTI_DATA.");
+      "does, or name their folder with --data-path or its parent with $TUTTI_DATA.");
   std::vector<LabelledTree> train = read_trees(folder / "train.txt", kSentiments);
   std::vector<LabelledTree> test = read_trees(folder / "test.txt", kSentiments);
   lower_case(train);
   lower_case(test);
-  const WordNumbers numbers = number_words(train);
+  const WordNumbers numbers = number_words_of(train);
   const int64_t length = options.tokens > 0 ? options.tokens : kDefaultTokens;
-  return {std::make_shared<Sst5>(train, numbers, length, options.phrases),
-          std::make_shared<Sst5>(test, numbers, length, /*phrases=*/false)};
+  return {make_samples(train, numbers, length, options.phrases),
+          make_samples(test, numbers, length, /*phrases=*/false)};
 }
 
 }  // namespace tutti

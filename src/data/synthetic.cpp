@@ -32,8 +32,9 @@ int64_t elements(const std::vector<int64_t>& shape) {
 
 void check_traits(const SampleTraits& traits) {
   const bool is_text = traits.kind == SampleKind::sentences || traits.kind == SampleKind::masked_text;
-  const bool has_class = traits.kind == SampleKind::images || traits.kind == SampleKind::sentences;
-  const bool is_whole = traits.shape.size() == (is_text ? 1 : 3) &&
+  const bool is_table = traits.kind == SampleKind::table;
+  const bool has_class = traits.kind == SampleKind::images || traits.kind == SampleKind::sentences || is_table;
+  const bool is_whole = traits.shape.size() == (is_text || is_table ? 1 : 3) &&
                         std::all_of(traits.shape.begin(), traits.shape.end(), [](int64_t side) { return side > 0; });
   if (!is_whole || (has_class && traits.classes < 1) || (is_text && traits.vocabulary <= kFirstWord) ||
       (traits.kind == SampleKind::masked_text && (traits.masked < 1 || traits.masked >= traits.shape[0]))) {
@@ -78,7 +79,8 @@ class Synthetic : public Dataset {
       return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
     };
     switch (traits_.kind) {
-      case SampleKind::images:  // as if normalized: mean 0, deviation 1
+      case SampleKind::images:
+      case SampleKind::table:  // as if normalized: mean 0, deviation 1
         row_of<int64_t>(pool_.target, row)[0] = number(traits_.classes);
         std::generate_n(row_of<float>(pool_.inputs[0], row), elements(traits_.shape),
                         [&] { return random.between(-kRootOfThree, kRootOfThree); });

@@ -203,9 +203,9 @@ TrainTest open_texts(const DataOptions& options, const std::string& folder_name)
   const int64_t length = options.tokens > 0 ? options.tokens : kDefaultTokens;
   if (length < kFewestTokens)
     throw UsageError("--tokens is {}: {} is the least for pairs of sentences", length, kFewestTokens);
-  const fs::path folder = require_data_folder(
-      options.folder, folder_name,
-      "Put plain text there, one *.txt file per document, or name such a folder with --data-folder.");
+  const fs::path folder =
+      require_data_folder(options.folder, folder_name,
+                          "Put plain text there, one *.txt file per document, or name such a folder with --data-path.");
   const fs::path vocabulary = find_vocabulary(options);
   auto corpus = std::make_shared<Corpus>();
   corpus->vocabulary = std::make_shared<Vocabulary>(read_file(vocabulary), vocabulary.string());

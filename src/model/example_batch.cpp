@@ -31,6 +31,10 @@ Batch example_batch(const SampleTraits& traits, int64_t size) {
       batch.target = torch::randint(2, {size}, numbers);
       break;
     }
+    case SampleKind::table:
+      batch.inputs = {torch::randn(shape)};
+      batch.target = torch::randint(traits.classes, {size}, numbers);
+      break;
   }
   return batch;
 }

@@ -44,6 +44,7 @@ EvalCounts nothing_counted(SampleKind kind) {
   switch (kind) {
     case SampleKind::images:
     case SampleKind::sentences:
+    case SampleKind::table:
       counts.metrics = {{"accuracy"}};
       break;
     case SampleKind::segmentation:

@@ -17,6 +17,7 @@ std::vector<ModelSource>& zoo() {
   static const SampleTraits nuclei{SampleKind::segmentation, {3, 256, 256}};
   static const SampleTraits sentiment{SampleKind::sentences, {256}, 5, 20000};
   static const SampleTraits books{SampleKind::masked_text, {64}, 0, 30522, 10};
+  static const SampleTraits numbers{SampleKind::table, {64}, 10};
   static std::vector<ModelSource> entries{
       {"mnist-cnn", mnist, make_mnist_cnn},
       {"resnet18", imagenet, make_resnet18},
@@ -24,6 +25,7 @@ std::vector<ModelSource>& zoo() {
       {"resnet101", imagenet, make_resnet101},
       {"unet", nuclei, make_unet, true, true},
       {"transformer", sentiment, make_transformer, true, true},
+      {"mlp", numbers, make_mlp, true},
       {"bert-base", books, make_bert_base, true, true},
       {"bert-large", books, make_bert_large, true, true},
   };
@@ -46,6 +48,8 @@ const char* kind_name(SampleKind kind) {
       return "sentences";
     case SampleKind::masked_text:
       return "masked text";
+    case SampleKind::table:
+      return "tables";
   }
   return "";
 }
@@ -74,7 +78,10 @@ std::vector<std::string> model_names() {
 
 std::string describe(const SampleTraits& traits) {
   std::string text = fmt::format("{} {}", kind_name(traits.kind), fmt::join(traits.shape, "×"));
-  if (traits.shape.size() == 1) text = fmt::format("{} of {} tokens", kind_name(traits.kind), traits.shape[0]);
+  if (traits.kind == SampleKind::table)
+    text = fmt::format("{} of {} features", kind_name(traits.kind), traits.shape[0]);
+  else if (traits.shape.size() == 1)
+    text = fmt::format("{} of {} tokens", kind_name(traits.kind), traits.shape[0]);
   if (traits.vocabulary > 0) text += fmt::format(" out of {}", traits.vocabulary);
   if (traits.classes > 0) text += fmt::format(", {} classes", traits.classes);
   return text;

@@ -22,6 +22,9 @@ std::shared_ptr<Model> make_unet(const ModelOptions& options);
 /// A Transformer encoder that classifies sentences: `depth` layers of `width` features.
 std::shared_ptr<Model> make_transformer(const ModelOptions& options);
 
+/// A multilayer perceptron: `depth` hidden layers of `width` features.
+std::shared_ptr<Model> make_mlp(const ModelOptions& options);
+
 /// BERT as in Hugging Face's BertForPreTraining: `depth` layers of `width` features.
 std::shared_ptr<Model> make_bert_base(const ModelOptions& options);
 std::shared_ptr<Model> make_bert_large(const ModelOptions& options);

@@ -74,6 +74,11 @@ TrainOption& TrainOption::one_of(const std::string& what, const std::vector<std:
   return *this;
 }
 
+TrainOption& TrainOption::also_called(const std::string& older) {
+  older_name = older;
+  return *this;
+}
+
 TrainOption& TrainOption::not_in_recipes() {
   in_recipes = false;
   return *this;
@@ -135,11 +140,14 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
       .not_recorded()
       .not_in_recipes()
       .set_by_sweeps();
-  rows.add("model", &v.model, "the network to train; `tutti models` lists them").one_of("model", names.models);
+  rows.add("model", &v.model, "the network to train; unset: what suits the data; `tutti models` lists them")
+      .one_of("model", names.models);
   rows.add("width", &v.model_options.width,
-           "unet: channels of the first level; transformer, bert: features of a token; unset: the model's own")
+           "unet: channels of the first level; transformer, bert: features of a token; mlp: of a layer; unset: the "
+           "model's own")
       .that_changes_speed();
-  rows.add("depth", &v.model_options.depth, "unet: levels; transformer, bert: layers; unset: the model's own")
+  rows.add("depth", &v.model_options.depth,
+           "unet: levels; transformer, bert: layers; mlp: hidden layers; unset: the model's own")
       .that_changes_speed();
   rows.add(
       "weights", &v.weights_file,
@@ -151,7 +159,10 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
            "'conv1,bn1,layer[12]'");
   rows.add("data", &v.data.name, "the samples: digits (drawn by Tutti itself), mnist, …; `tutti data` lists them")
       .one_of("data set", names.data_sets);
-  rows.add("data-folder", &v.data.folder, "where the files are; else $TUTTI_DATA/NAME, data/NAME, ../shared/data/NAME");
+  rows.add("data-path", &v.data.folder,
+           "the folder of the files, or the file; else $TUTTI_DATA/NAME, data/NAME, ../shared/data/NAME")
+      .recorded_as("data_folder")
+      .also_called("data-folder");
   rows.add("", &v.data.seed, "what generated data is drawn from").recorded_as("data_seed");
   rows.add("train-size", &v.data.train_size, "samples to draw, for generated data; 0: its default");
   rows.add("test-size", &v.data.test_size, "test samples to draw; 0: its default");
@@ -159,6 +170,32 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.add("tokens", &v.data.tokens, "text: tokens per sample; 0: 64").that_changes_speed();
   rows.add("vocabulary", &v.data.vocabulary, "text: file of WordPiece tokens, one a line");
   rows.add("data-phrases", &v.data.phrases, "sst5: train on every phrase, not only on whole sentences");
+  rows.add("val-fraction", &v.data.val_fraction,
+           "own files that are not divided already: share of them that is the test; 0: a fifth")
+      .must_be({0, 1, /*without_least=*/true, /*without_most=*/true});
+  rows.add("image-size", &v.data.image_size,
+           "image-…: side of the square that the model sees; 0: 224. folder-segmentation: 0: as they are, or "
+           "256 where they differ")
+      .must_be(at_least(0))
+      .that_changes_speed();
+  rows.add("crop-scale", &v.data.crop_scale,
+           "image-…: least share of a training picture's area that is shown; 1: all that a rectangle from 3:4 to 4:3 "
+           "can")
+      .must_be({0, 1, /*without_least=*/true});
+  rows.add("no-flip", Negated{&v.data.flip}, "image-…: do not mirror half of the training pictures")
+      .recorded_as("flip");
+  rows.add("image-mean", &v.data.image_mean, "image-…: taken off red, green and blue, which are 0 to 1");
+  rows.add("image-std", &v.data.image_std, "image-…: what they are divided by");
+  rows.add("cache-mb", Scaled{&v.data.cache_bytes, 1 << 20},
+           "image-…: memory of each rank for decoded pictures, shrunk to 8/7 of --image-size; 0: decode anew, from "
+           "full size, in each epoch")
+      .recorded_as("cache_bytes")
+      .must_be(at_least(0))
+      .that_changes_speed();
+  rows.add("skip-bad-samples", &v.data.skip_bad_samples,
+           "image-…: replace pictures that cannot be read, and count them, instead of ending the run");
+  rows.add("label", &v.data.label, "csv, text-csv: the column of the class; unset: the last");
+  rows.add("text", &v.data.text, "text-csv: the column of the text; unset: the only other one");
   rows.add("epochs", &v.epochs, "passes over the training data").must_be(at_least(1));
   rows.add("steps", &v.steps, "stop after so many steps in all, instead of --epochs").must_be(at_least(0));
   rows.add("batch", &v.batch, "samples per rank and micro-batch").must_be(at_least(1));

@@ -37,14 +37,16 @@ struct TrainOption {
   std::string kind = "";                // of what a name is: "model"
   std::vector<std::string> names = {};  // that it may be; empty: any
   bool in_recipes = true;
-  bool in_sweeps = true;       // false: the sweep itself sets it
-  bool changes_speed = false;  // reports name it where it is not as usual
+  bool in_sweeps = true;        // false: the sweep itself sets it
+  std::string older_name = "";  // which works too
+  bool changes_speed = false;   // reports name it where it is not as usual
 
   // For the table: each changes the option and returns it.
   TrainOption& recorded_as(const std::string& other_key);
   TrainOption& not_recorded();
   TrainOption& must_be(const Range& numbers);
   TrainOption& one_of(const std::string& what, const std::vector<std::string>& known);
+  TrainOption& also_called(const std::string& older);
   TrainOption& not_in_recipes();
   TrainOption& set_by_sweeps();
   TrainOption& that_changes_speed();

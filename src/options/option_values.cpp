@@ -174,6 +174,7 @@ std::vector<std::string> recipe_keys() {
   for (const TrainOption& option : train_option_table(usual)) {
     if (!option.in_recipes || option.name.empty()) continue;
     keys.push_back(option.name);
+    if (!option.older_name.empty()) keys.push_back(option.older_name);
     if (std::holds_alternative<std::optional<bool>*>(option.field)) keys.push_back("no-" + option.name);
   }
   return keys;
@@ -226,7 +227,9 @@ std::string options_page(const KnownNames& names) {
     if (!range.empty()) what += fmt::format(". It must be {}.", range);
     const std::string usual_text = default_text(option);
     page += fmt::format("| `--{}{}`{} | {} | {} | {} |\n", option.name, placeholder(option),
-                        has_two ? fmt::format(", `--no-{}`", option.name) : "",
+                        has_two                      ? fmt::format(", `--no-{}`", option.name)
+                        : !option.older_name.empty() ? fmt::format(", `--{}`", option.older_name)
+                                                     : "",
                         usual_text.empty() ? "" : "`" + usual_text + "`", what,
                         option.key.empty() ? "" : "`" + option.key + "`");
   }

@@ -285,7 +285,8 @@ const Schema<RankSummary>& schema(const RankSummary*) {
   static const Schema<R> result{{{"weights_sha256", &R::weights_sha256},
                                  {"peak_rss_bytes", &R::peak_rss_bytes},
                                  {"optimizer_state_bytes", &R::optimizer_state_bytes},
-                                 {"steady_s", &R::steady_s}},
+                                 {"steady_s", &R::steady_s},
+                                 {"bad_samples", &R::bad_samples, Rule::if_any}},
                                 rank_times<RankSummary>()};
   return result;
 }
@@ -319,6 +320,7 @@ const Schema<SummaryRecord>& schema(const SummaryRecord*) {
                                  {"config", &R::config},
                                  {"environment", &R::environment},
                                  {"per_rank", &R::per_rank},
+                                 {"bad_samples", &R::bad_samples, Rule::if_any},
                                  {kAnyOther,
                                   [](JsonText& text, const std::string& key, SummaryRecord& to) {
                                     if (read_test(text, key, to.test)) to.is_tested = true;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/median.h"
@@ -112,6 +113,9 @@ SummaryRecord summary_of_ranks(std::vector<RankSummary> ranks, int64_t samples, 
   summary.weights_sha256 = ranks[0].weights_sha256;
   summary.peak_rss_bytes = largest(ranks, &RankSummary::peak_rss_bytes);
   summary.optimizer_state_bytes = largest(ranks, &RankSummary::optimizer_state_bytes);
+  std::set<std::string> bad;
+  for (const RankSummary& rank : ranks) bad.insert(rank.bad_samples.begin(), rank.bad_samples.end());
+  summary.bad_samples.assign(bad.begin(), bad.end());
   summary.per_rank = std::move(ranks);
   return summary;
 }

@@ -136,6 +136,17 @@ ModelShape mnist_cnn() {
   return shape;
 }
 
+ModelShape mlp() {
+  constexpr int64_t kFeatures = 64, kWidth = 256, kClasses = 10;
+  constexpr int kHiddenLayers = 2;
+  ModelShape shape{"mlp", {}};
+  int64_t inputs = kFeatures;
+  for (int i = 1; i <= kHiddenLayers; ++i, inputs = kWidth)
+    shape.layers.push_back(linear(fmt::format("fc{}", i), inputs, kWidth, 1, 5));
+  shape.layers.push_back(linear(fmt::format("fc{}", kHiddenLayers + 1), inputs, kClasses, 1));
+  return shape;
+}
+
 /// Twice: a convolution that keeps the size, batch normalization, ReLU.
 void add_double_convolution(std::vector<LayerShape>& layers, const std::string& name, int64_t inputs, int64_t outputs,
                             int64_t side) {
@@ -207,6 +218,7 @@ const std::map<std::string, Maker>& makers() {
   static const std::map<std::string, Maker> table = {
       {"bert-base", [](const ShapeOptions& options) { return bert("bert-base", 768, 12, options); }},
       {"bert-large", [](const ShapeOptions& options) { return bert("bert-large", 1024, 24, options); }},
+      {"mlp", [](const ShapeOptions&) { return mlp(); }},
       {"mnist-cnn", [](const ShapeOptions&) { return mnist_cnn(); }},
       {"resnet101",
        [](const ShapeOptions&) {

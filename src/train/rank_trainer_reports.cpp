@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "base/utf8.h"
 #include "comm/exchange.h"
 #include "probe/clocks.h"
 #include "record/record_file.h"
@@ -29,6 +30,14 @@ using nlohmann::json;
 
 // Steps under the strategy's plan before they are traced: the first touches new memory.
 constexpr int64_t kStepsBeforeTrace = 2;
+
+/// Names in records are UTF-8.
+std::vector<std::string> bad_samples(const TrainTest& data) {
+  std::vector<std::string> names = data.train->bad_samples();
+  for (const std::string& name : data.test->bad_samples()) names.push_back(name);
+  for (std::string& name : names) name = valid_utf8(name);
+  return names;
+}
 
 }  // namespace
 
@@ -197,8 +206,9 @@ void RankTrainer::finish() {
   }
   require_same_weights(*model_, comm_, fmt::format("after step {}", progress_.step), where_to_go_on());
   const NamedTensors weights = is_first_ ? weights_of(*model_) : NamedTensors();
-  const std::vector<RankSummary> ranks = gather(RankSummary{total_times_, weights_sha256(*model_), peak_rss_bytes(),
-                                                            engine_->engine().optimizer_state_bytes(), steady_s_});
+  const std::vector<RankSummary> ranks =
+      gather(RankSummary{total_times_, weights_sha256(*model_), peak_rss_bytes(),
+                         engine_->engine().optimizer_state_bytes(), steady_s_, bad_samples(data_)});
   first_rank_alone(comm_, [&] { write_results(ranks, weights); });
 }
 
@@ -248,6 +258,10 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
     console_.result(
         fmt::format("Best: {}{}", best_.text(),
                     options_.keep_best.empty() ? "" : ": " + (run_folder_ / kBestFolder / kWeightsFile).string()));
+  if (!summary.bad_samples.empty())
+    console_.note(fmt::format(
+        "{} samples could not be read and were replaced by others, {} among them; the summary in {} names all",
+        summary.bad_samples.size(), summary.bad_samples[0], records.string()));
   if (!problem.empty()) console_.note(fmt::format("the summary is the last of the records alone: {}", problem));
   console_.result(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }

@@ -194,6 +194,7 @@ void RankTrainer::set_up() {
   first_step_ = progress_.step;
 
   config_ = config_record(describe_options(options_), comm_.size(), device_.str());
+  if (!model_options.data.class_names.empty()) config_["class_names"] = model_options.data.class_names;
   if (is_first_) open_run_folder();
 }
 

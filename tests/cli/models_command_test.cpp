@@ -18,7 +18,7 @@ TEST(ModelsCommand, ListsAllModelsAsJson) {
   const CommandResult result = run_command(std::string(TUTTI_BINARY) + " models --json");
   ASSERT_EQ(result.exit_code, 0) << result.output;
   const auto models = nlohmann::json::parse(result.output);
-  EXPECT_EQ(models.size(), 8U);
+  EXPECT_EQ(models.size(), 9U);
   for (const auto& model : models) {
     EXPECT_EQ(model.at("gradient_bytes"), 4 * model.at("parameters").get<int64_t>());
     EXPECT_GT(model.at("forward_flop"), 0);

@@ -385,7 +385,7 @@ TEST_F(Train, RefusesNamesThatAreNoFolderOfItsOwnBeforeItTrains) {
   expect_refusal("--ranks 1 --name \"$(printf 'a\\377')\"", 2, "its bytes are no UTF-8 text");
   expect_refusal("--ranks 1 --name ../elsewhere", 2, "cannot name a run's folder: it has a '/' in it");
   expect_refusal("--ranks 1 --name ..", 2, "cannot name a run's folder");
-  expect_refusal("--ranks 1 --data-folder \"$(printf 'a\\377')\"", 2, "--data-folder");
+  expect_refusal("--ranks 1 --data-path \"$(printf 'a\\377')\"", 2, "--data-path");
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
 

@@ -131,12 +131,31 @@ TEST_F(Segmentation, NamesAnImageWithoutMaskAndAMaskWithoutImage) {
               AllOf(HasSubstr("masks/other.png: a mask without an image"), HasSubstr("images/other.png")));
 }
 
-TEST_F(Segmentation, NamesAPictureOfAnotherSize) {
+TEST_F(Segmentation, NamesAMaskOfAnotherSizeThanItsImage) {
   write_pairs(5);
   folder_.write("masks/cell3.png", png_file(1, 2, PngColour::kGrey, "ab"));
   EXPECT_THAT(opening_error(), AllOf(HasSubstr("masks/cell3.png: 1x2 pixels"), HasSubstr("has 2x2")));
-  folder_.write("images/cell3.png", png_file(1, 2, PngColour::kGrey, "ab"));
-  EXPECT_THAT(opening_error(), AllOf(HasSubstr("images/cell3.png: 1x2 pixels"), HasSubstr("one size")));
+}
+
+TEST_F(Segmentation, SqueezesPicturesOfDifferentSizesIntoOne) {
+  write_pairs(5);
+  for (const char* part : {"images", "masks"})  // left half dark, right half bright
+    folder_.write(part + std::string("/cell3.png"), png_file(4, 1, PngColour::kGrey, std::string("\0\0\xff\xff", 4)));
+  EXPECT_THAT(open_data(options()).train->traits().shape, ::testing::ElementsAre(3, 256, 256));
+  DataOptions small = options();
+  small.image_size = 2;
+  small.augment = false;
+  const TrainTest data = open_data(small);
+  bool is_there = false;
+  for (const auto& part : {data.train, data.test}) {
+    EXPECT_THAT(part->traits().shape, ::testing::ElementsAre(3, 2, 2));
+    for (int64_t i = 0; i < part->size(); ++i) {
+      const Batch batch = load(*part, i);
+      EXPECT_TRUE(batch.target.eq(0).logical_or(batch.target.eq(1)).all().item<bool>());
+      is_there = is_there || batch.target.reshape({4}).equal(torch::tensor({0.F, 1.F, 0.F, 1.F}));
+    }
+  }
+  EXPECT_TRUE(is_there) << "all of it is seen";
 }
 
 TEST_F(Segmentation, NamesACorruptPictureThroughTheLoaderToo) {

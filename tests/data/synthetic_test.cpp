@@ -95,5 +95,22 @@ TEST(Synthetic, MakesWhatTheModelTakesOrSaysThatItCannotKnow) {
   EXPECT_THAT(error_text([&] { open_data(options); }), AllOf(HasSubstr("shape [7]"), HasSubstr("0 tokens")));
 }
 
+TEST(Synthetic, TablesHaveFeaturesAndAClass) {
+  const TrainTest data = make_synthetic({SampleKind::table, {5}, 3}, 20, 10, 1);
+  Batch batch = data.train->make_batch(2, false);
+  data.train->load(0, 0, batch);
+  data.train->load(1, 1, batch);
+  EXPECT_EQ(batch.inputs[0].sizes(), (torch::IntArrayRef{2, 5}));
+  EXPECT_TRUE(batch.target.lt(3).all().item<bool>());
+}
+
+TEST(DataSets, SayWhichModelSuitsThem) {
+  EXPECT_EQ(usual_model("sst5"), "transformer");
+  EXPECT_EQ(usual_model("image-folder"), "resnet18");
+  EXPECT_EQ(usual_model("csv"), "mlp");
+  EXPECT_EQ(usual_model("synthetic"), "") << "which makes what the model takes";
+  EXPECT_THROW(usual_model("sst"), UsageError);
+}
+
 }  // namespace
 }  // namespace tutti::test

@@ -19,6 +19,7 @@ inline ModelOptions small_options(const std::string& name) {
   if (name.rfind("resnet", 0) == 0) options.data = {SampleKind::images, {3, 32, 32}, 7};
   if (name == "unet") options.data = {SampleKind::segmentation, {3, 21, 18}};  // sizes that pooling does not divide
   if (name == "transformer") options.data = {SampleKind::sentences, {12}, 5, 50};
+  if (name == "mlp") options.data = {SampleKind::table, {9}, 5};
   if (name.rfind("bert", 0) == 0) options.data = {SampleKind::masked_text, {12}, 0, 50, 3};
   if (options.data.kind == SampleKind::images) return options;
   options.width = name == "unet" ? 8 : 64;

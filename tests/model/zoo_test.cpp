@@ -46,10 +46,11 @@ std::string refusal(const std::string& name, const ModelOptions& options) {
 
 TEST(Zoo, ModelsAreAsLargeAsTheOriginals) {
   EXPECT_EQ(parameters_of("mnist-cnn"), 1'199'882);
-  EXPECT_EQ(parameters_of("resnet18"), 11'689'512);     // torchvision
-  EXPECT_EQ(parameters_of("resnet50"), 25'557'032);     // torchvision
-  EXPECT_EQ(parameters_of("resnet101"), 44'549'160);    // torchvision
-  EXPECT_EQ(parameters_of("unet"), 31'037'633);         // Pytorch-UNet, 3 channels, 1 class, transposed convolutions
+  EXPECT_EQ(parameters_of("resnet18"), 11'689'512);   // torchvision
+  EXPECT_EQ(parameters_of("resnet50"), 25'557'032);   // torchvision
+  EXPECT_EQ(parameters_of("resnet101"), 44'549'160);  // torchvision
+  EXPECT_EQ(parameters_of("unet"), 31'037'633);       // Pytorch-UNet, 3 channels, 1 class, transposed convolutions
+  EXPECT_EQ(parameters_of("mlp"), 65 * 256 + 257 * 256 + 257 * 10);
   EXPECT_EQ(parameters_of("bert-base"), 110'106'428);   // transformers, BertForPreTraining
   EXPECT_EQ(parameters_of("bert-large"), 336'226'108);  // transformers, BertForPreTraining
 }

@@ -121,6 +121,15 @@ TEST(OptionTable, KeepsTheKeysAndDefaultsOfRecords) {
                          {"tokens", 0},
                          {"vocabulary", ""},
                          {"data_phrases", false},
+                         {"val_fraction", 0.0},
+                         {"image_size", 0},
+                         {"crop_scale", 0.08},
+                         {"flip", true},
+                         {"image_mean", "0.485,0.456,0.406"},
+                         {"image_std", "0.229,0.224,0.225"},
+                         {"skip_bad_samples", false},
+                         {"label", ""},
+                         {"text", ""},
                          {"epochs", 3},
                          {"steps", 0},
                          {"batch", 64},
@@ -210,6 +219,7 @@ TEST(OptionTable, KnowsWhatIsNotForRecipesAndSweeps) {
   const std::vector<std::string> keys = recipe_keys();
   const auto has = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
   EXPECT_TRUE(has("batch") && has("no-eval") && has("augment") && has("no-augment") && has("ranks"));
+  EXPECT_TRUE(has("data-path") && has("data-folder")) << "the older name";
   EXPECT_FALSE(has("recipe") || has("resume") || has("summary") || has("help") || has(""));
   for (const char* name : {"name", "runs", "resume", "auto-resume", "summary", "trace", "hosts", "max-restarts"})
     EXPECT_TRUE(is_set_by_sweeps(name)) << name;
@@ -221,6 +231,8 @@ TEST(OptionTable, KnowsWhatReportsNameWhereItIsUnusual) {
                                    {"width", 0},
                                    {"depth", 0},
                                    {"tokens", 0},
+                                   {"image_size", 0},
+                                   {"cache_bytes", 0},
                                    {"bucket_bytes", 26214400},
                                    {"first_bucket_bytes", 1048576},
                                    {"partition_bytes", 4194304},
