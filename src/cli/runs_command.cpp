@@ -1,7 +1,6 @@
 #include "cli/runs_command.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,13 +44,6 @@ struct RunsArguments {
 constexpr const char* kOneRun = "a run's name or folder";
 constexpr const char* kManyRuns = "runs, each by its name or folder";
 constexpr const char* kActions[] = {"show", "compare", "rm", "recipe"};
-
-/// Columns of the terminal that stdout is; 0: it is none.
-std::size_t terminal_width() {
-  winsize size{};
-  if (!stdout_is_terminal() || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
 
 RunFacts facts_of(const std::string& run, const RunsArguments& arguments) {
   const fs::path file = run_finder().find(run, arguments.runs_folder);
