@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/files.h"
 #include "base/utf8.h"
 #include "comm/exchange.h"
 #include "probe/clocks.h"

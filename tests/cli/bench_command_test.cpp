@@ -53,22 +53,33 @@ TEST(BenchCommand, HasTheCellsOfThePublishedTables) {
   EXPECT_EQ(size_of("strategies-networks --quick"), "43 cells");  // 7 × 3 × 2 + 1
 }
 
+TEST(BenchCommand, RefusesASweepWithAValueThatNoOptionHasBeforeItMakesAnything) {
+  const fs::path file = ::testing::TempDir() + "misspelt_" + std::to_string(::getpid()) + ".yaml";
+  std::ofstream(file) << "title: tiny\naxes:\n  strategy: [bsp, wfpb]\noptions: {steps: 2}\n";
+  const CommandResult result = tutti("bench " + file.string() + " -o " + file.string() + ".sweep");
+  EXPECT_EQ(result.exit_code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr(".yaml:3: unknown strategy 'wfpb'; did you mean 'wfbp'?"));
+  EXPECT_FALSE(fs::exists(file.string() + ".sweep"));
+  fs::remove(file);
+}
+
 TEST(BenchCommand, TrainsTheCellsOfASweepAndRecordsTheirSteps) {
   const fs::path root = ::testing::TempDir() + "bench_command_" + std::to_string(::getpid());
   fs::create_directories(root);
   std::ofstream(root / "tiny.yaml")
       << "title: tiny\n"
-         "axes: {strategy: [bsp, dear, no-such-strategy], network: [slow], ranks: [2]}\n"
+         "axes: {strategy: [bsp, dear, wfbp], network: [slow], ranks: [2]}\n"
          "networks: {slow: {gbps: 1, startup-us: 500}}\n"
          "options: {model: mnist-cnn, data: digits, train-size: 64, test-size: 16, batch: 2, "
          "steps: 14, threads: 1}\n"
+         "where: [{when: {strategy: wfbp}, set: {weights: no-such-file}}]\n"
          "baseline: {ranks: 1}\n"
          "warmup-steps: 4\n"
          "trace: true\n";
   const fs::path folder = root / "sweep";
   const CommandResult result = tutti("bench " + (root / "tiny.yaml").string() + " -o " + folder.string());
   EXPECT_EQ(result.exit_code, 1) << result.output;
-  EXPECT_THAT(result.output, AllOf(HasSubstr("3 of 4 cells done"), HasSubstr("unknown strategy 'no-such-strategy'")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("3 of 4 cells done"), HasSubstr("no-such-file")));
 
   std::vector<json> records;
   std::istringstream lines(read_file(folder / "cells.jsonl"));
