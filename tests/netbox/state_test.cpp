@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "netbox/mpi_files.h"
+#include "netbox/status.h"
 #include "support/command.h"
 #include "tutti/error.h"
 
@@ -66,6 +67,22 @@ TEST(MpiEnvironment, NamesTheAgentTheHostfileAndTheMapping) {
   EXPECT_EQ(environment.at("OMPI_MCA_orte_default_hostfile"), "/run/tutti/cluster/pair/hostfile");
   EXPECT_EQ(environment.at("OMPI_MCA_rmaps_base_mapping_policy"), "node");
   EXPECT_EQ(node_environment(two_nodes(), false).at("OMPI_MCA_rmaps_base_mapping_policy"), "slot");
+}
+
+TEST(StatusAsJson, HasNothingOfALinkThatIsDown) {
+  std::vector<NodeStatus> statuses(2);
+  statuses[0].node = two_nodes().nodes[0];
+  statuses[0].state = "up";
+  statuses[0].link.out = 5;
+  statuses[1].node = two_nodes().nodes[1];
+  statuses[1].state = "down";
+  const nlohmann::json status = status_json(two_nodes(), statuses, {1, 50});
+  EXPECT_EQ(status["name"], "pair");
+  EXPECT_EQ(status["scale"], 10);
+  EXPECT_EQ(status["nodes"][0]["bits_per_s_out"], 5);
+  EXPECT_EQ(status["nodes"][0]["goodput_to_next"], nullptr);
+  EXPECT_EQ(status["nodes"][1]["bits_per_s_out"], nullptr);
+  EXPECT_EQ(status["idle_percent"], 50);
 }
 
 TEST(RshScript, RefusesUnknownHostsAndHoldersThatAreGone) {

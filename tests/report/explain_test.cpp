@@ -65,6 +65,21 @@ std::string complaint_of(Function function) {
   return "";
 }
 
+TEST(Explain, HasTheSameFactsAsJson) {
+  Explanation explanation;
+  explanation.config = run_record().config.get<RunConfig>();
+  explanation.breakdown = breakdown_of(2);
+  explanation.step_s = {1, 3, 2};
+  explanation.epochs = 4;
+  explanation.straggled_epochs = {{1, 3}};
+  const nlohmann::json facts = to_json(explanation);
+  EXPECT_EQ(facts["model"], "mnist-cnn");
+  EXPECT_EQ(facts["median_step_s"], 2);
+  EXPECT_EQ(facts["mean"]["step_s"], mean_of(explanation.breakdown.ranks).step_s);
+  EXPECT_EQ(facts["breakdown"]["ranks"].size(), 2U);
+  EXPECT_EQ(facts["stragglers"][0]["rank"], 1);
+}
+
 TEST(Explain, PrintsPartsThatAddUpToTheStep) {
   const std::string text = explain_records({run_record(), breakdown_of(2)});
   double sum_ms = 0, sum_percent = 0, step_ms = 0, exposed_ms = 0, exposed_parts_ms = 0;
