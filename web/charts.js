@@ -11,7 +11,9 @@ function isDarkPage() {
   return getComputedStyle(document.documentElement).colorScheme === 'dark';
 }
 
+/** Of a curve by its number; null: of one that others are only compared with. */
 function curveColour(number) {
+  if (number === null) return pageColours().muted;
   return CURVE_COLOURS[number % CURVE_COLOURS.length][isDarkPage() ? 1 : 0];
 }
 
@@ -24,22 +26,25 @@ function numberText(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** Of each curve the point nearest to the pointer: curves have points of their own. */
+// Points of several curves that are this close to each other are told together.
+const TOGETHER_PIXELS = 24;
+
+/** Of each curve the point nearest to the pointer, where it has one there: curves have points of their own. */
 function nearestOfEach(chart, event) {
   const items = [];
-  const x = chart.scales.x.getValueForPixel(event.x);
+  const axis = chart.scales.x, x = axis.getValueForPixel(event.x);
+  const away = axis.type === 'logarithmic' ? (point) => Math.abs(Math.log(point.x / x)) : (point) => Math.abs(point.x - x);
   chart.data.datasets.forEach((dataset, datasetIndex) => {
     if (!chart.isDatasetVisible(datasetIndex) || dataset.isBackdrop) return;
-    const meta = chart.getDatasetMeta(datasetIndex);
-    const data = dataset.data;
-    let best = -1, distance = Infinity;
-    for (let i = 0; i < data.length; ++i) {
-      const away = Math.abs(data[i].x - x);
-      if (data[i].y !== null && away < distance) [best, distance] = [i, away];
-    }
-    if (best >= 0 && meta.data[best]) items.push({ element: meta.data[best], datasetIndex, index: best });
+    const { data } = dataset, shown = chart.getDatasetMeta(datasetIndex).data;
+    let best = -1;
+    for (let i = 0; i < data.length; ++i) if (data[i].y !== null && (best < 0 || away(data[i]) < away(data[best]))) best = i;
+    if (best >= 0 && shown[best]) items.push({ element: shown[best], datasetIndex, index: best });
   });
-  return items;
+  const pixelsAway = ({ element }) => Math.abs(element.x - event.x);
+  const closest = Math.min(...items.map(pixelsAway));
+  const middle = items.find((item) => pixelsAway(item) === closest)?.element.x;
+  return items.filter((item) => Math.abs(item.element.x - middle) <= TOGETHER_PIXELS);
 }
 
 /** A line through what the values are of. */
@@ -56,6 +61,35 @@ const pointerLine = {
     ctx.moveTo(active[0].element.x, chartArea.top);
     ctx.lineTo(active[0].element.x, chartArea.bottom);
     ctx.stroke();
+    ctx.restore();
+  },
+};
+
+/** Intervals around points that have a `half`. */
+const intervals = {
+  id: 'intervals',
+  beforeDatasetsDraw(chart) {
+    const { ctx, scales } = chart;
+    ctx.save();
+    ctx.lineWidth = 1.5;
+    chart.data.datasets.forEach((dataset, i) => {
+      if (!chart.isDatasetVisible(i)) return;
+      ctx.strokeStyle = dataset.borderColor;
+      ctx.beginPath();
+      for (const { x, y, half } of dataset.data) {
+        if (!(half > 0)) continue;
+        const at = scales.x.getPixelForValue(x), top = scales.y.getPixelForValue(y + half);
+        // On a logarithmic axis an interval may reach to where nothing can be drawn.
+        const bottom = Math.min(scales.y.bottom, scales.y.getPixelForValue(Math.max(y - half, scales.y.type === 'logarithmic' ? scales.y.min : -Infinity)));
+        ctx.moveTo(at, top);
+        ctx.lineTo(at, bottom);
+        for (const end of [top, bottom]) {
+          ctx.moveTo(at - 3, end);
+          ctx.lineTo(at + 3, end);
+        }
+      }
+      ctx.stroke();
+    });
     ctx.restore();
   },
 };
@@ -78,8 +112,9 @@ function missingCurves() {
 }
 
 /**
- * A figure with curves. `options`: title, hint, yText (a value as text), xText (a place on the axis as text), xTitle,
- * least (the axis begins there at the latest), xLeast (a function that says the same of the other axis).
+ * A figure with curves. `options`: title, hint, yText (a value as text), xText (a place on the axis as text), xTitle, yTitle,
+ * least (the axis begins there at the latest), xLeast (a function that says the same of the other axis), isLogarithmicX,
+ * xMarks (the values that the axis names), isInside (of a figure that has a title already).
  */
 class CurveChart {
   constructor(options) {
@@ -89,13 +124,13 @@ class CurveChart {
     this.isLogarithmic = false;
     this.legend = element('div', { class: 'curve-legend', role: 'group', 'aria-label': `${options.title}: show or hide curves` });
     this.spoken = element('div', { class: 'off-screen', role: 'status' });
-    this.root = element('figure', { class: 'card curve-card' }, element('h3', {}, options.title, options.hint ? element('small', {}, options.hint) : null));
+    this.root = options.isInside ? element('div', {}) : element('figure', { class: 'card curve-card' }, element('h3', {}, options.title, options.hint ? element('small', {}, options.hint) : null));
     if (canDrawCurves()) {
       this.canvas = element('canvas', { tabindex: '0', role: 'img', 'aria-label': `${options.title}. Arrow keys left and right tell values.` });
       this.root.append(element('div', { class: 'curve-frame' }, this.canvas));
       this.canvas.addEventListener('keydown', (event) => this.key(event));
       this.canvas.addEventListener('blur', () => this.point([]));
-      onThemeChange(() => this.redraw());
+      onThemeChange(() => this.show(this.curves));
     }
     this.root.append(this.legend, this.spoken);
   }
@@ -105,12 +140,6 @@ class CurveChart {
     this.curves = curves;
     this.root.hidden = curves.length === 0;
     this.showLegend();
-    this.redraw();
-  }
-
-  setLogarithmic(is) {
-    if (this.isLogarithmic === is) return;
-    this.isLogarithmic = is;
     this.redraw();
   }
 
@@ -156,15 +185,19 @@ class CurveChart {
   redraw() {
     if (!this.canvas || this.root.hidden || !this.root.isConnected) return;
     const colours = pageColours();
-    const axis = (text) => ({ grid: { color: colours.line, borderColor: colours.line }, border: { color: colours.line }, ticks: { color: colours.muted, maxRotation: 0, includeBounds: false, autoSkipPadding: 14, callback: text }, title: { color: colours.muted } });
-    const { xText, yText, xTitle, least } = this.options;
+    const axis = (text) => ({ grid: { color: colours.line, borderColor: colours.line }, border: { color: colours.line }, ticks: { color: colours.muted, maxRotation: 0, includeBounds: false, autoSkipPadding: 14, callback: text } });
+    const { xText, yText, xTitle, yTitle, least, isLogarithmicX, xMarks } = this.options;
+    const title = (text) => ({ display: Boolean(text), text, color: colours.muted });
     const scales = {
-      x: { ...axis((value) => xText(value)), afterBuildTicks: dropCrowdedTicks, type: 'linear', bounds: 'data', suggestedMin: this.options.xLeast?.(), title: { display: Boolean(xTitle), text: xTitle, color: colours.muted } },
-      y: { ...axis((value) => yText(value)), type: this.isLogarithmic ? 'logarithmic' : 'linear', suggestedMin: this.isLogarithmic ? undefined : least },
+      x: {
+        ...axis((value) => xText(value)), type: isLogarithmicX ? 'logarithmic' : 'linear', bounds: 'data', suggestedMin: this.options.xLeast?.(), title: title(xTitle),
+        afterBuildTicks: xMarks?.length > 0 ? (scale) => (scale.ticks = xMarks.map((value) => ({ value }))) : dropCrowdedTicks,
+      },
+      y: { ...axis((value) => yText(value)), type: this.isLogarithmic ? 'logarithmic' : 'linear', suggestedMin: this.isLogarithmic ? undefined : least, title: title(yTitle) },
     };
     if (!this.chart) {
       Chart.Interaction.modes.nearestOfEach = nearestOfEach;
-      this.chart = new Chart(this.canvas, { type: 'line', data: { datasets: [] }, options: {}, plugins: [pointerLine] });
+      this.chart = new Chart(this.canvas, { type: 'line', data: { datasets: [] }, options: {}, plugins: [pointerLine, intervals] });
     }
     this.chart.options = {
       animation: false, parsing: false, normalized: true, responsive: true, maintainAspectRatio: false, scales,
@@ -176,7 +209,7 @@ class CurveChart {
           animation: false, backgroundColor: colours.card, titleColor: colours.muted, bodyColor: colours.text, borderColor: colours.line, borderWidth: 1,
           padding: 10, boxPadding: 4, callbacks: {
             title: (items) => (items.length > 0 ? xText(items[0].parsed.x, true) : ''),
-            label: (item) => ` ${item.dataset.label}: ${yText(item.parsed.y)}`,
+            label: (item) => ` ${item.dataset.label}: ${yText(item.parsed.y)}${item.raw.half > 0 ? ` ± ${yText(item.raw.half)}` : ''}`,
           },
         },
       },

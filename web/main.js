@@ -1,6 +1,7 @@
 setUpTables();
 setUpCommand();
 setUpTimelines();
+setUpCharts();
 setUpFigures();
 setUpFolds();
 setUpTheme();

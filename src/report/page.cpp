@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -115,20 +116,45 @@ std::string render_highlights(const json& highlights) {
   return html + "</dl>\n";
 }
 
+/// Throws where the script would draw nothing, or something else.
+void check_chart(const json& chart, const std::string& title) {
+  for (const json& line : list_of(chart, "lines"))
+    for (const json& point : list_of(line, "points"))
+      if (!point.is_array() || point.size() < 2 || point.size() > 3 ||
+          !std::all_of(point.begin(), point.end(), [](const json& value) { return value.is_number(); }))
+        throw Error("page document: a point of figure '{}' is not [x, y] or [x, y, half of its interval]: {}", title,
+                    point.dump());
+}
+
+/// The curves of figures, which the script draws with values on hover; their pictures are then for paper.
+std::string chart_data(const json& charts) {
+  if (charts.empty() || kChartLibrary.empty()) return "";
+  return fmt::format("<script type=\"application/json\" id=\"charts-data\">{}</script>\n", json_for_script(charts));
+}
+
 std::string render_figures(const json& figures, Names& names) {
   std::vector<std::string> entries;
+  json charts = json::array();
   for (const json& figure : figures) {
     const std::string id = names.unique("figure", figure), title = text_of(figure, "title");
-    std::string svg = inline_svg(text_of(figure, "svg"), id + "-", title);
-    if (svg.empty()) svg = "<p class=\"none\">This figure holds no SVG.</p>";
-    std::string html = fmt::format("<figure class=\"card\" id=\"{}\">\n<h3>{}</h3>\n<div class=\"picture\">{}</div>\n",
-                                   id, escape_html(title), svg);
+    std::string picture = inline_svg(text_of(figure, "svg"), id + "-", title);
+    if (!picture.empty()) picture = "<div class=\"picture\">" + picture + "</div>\n";
+    if (const auto chart = figure.find("chart"); chart != figure.end() && chart->is_object()) {
+      check_chart(*chart, title);
+      picture += fmt::format("<div class=\"chart\" data-chart=\"{}\"></div>\n", charts.size());
+      charts.push_back(*chart);
+    } else if (picture.empty()) {
+      picture = "<p class=\"none\">This figure holds no SVG.</p>\n";
+    }
+    std::string html =
+        fmt::format("<figure class=\"card\" id=\"{}\">\n<h3>{}</h3>\n{}", id, escape_html(title), picture);
     const std::string caption = text_of(figure, "caption");
     if (!caption.empty()) html += fmt::format("<figcaption class=\"caption\">{}</figcaption>\n", escape_html(caption));
     entries.push_back(html + "</figure>\n");
   }
   return fold(entries, kMostFigures, "figures",
-              [](const std::string& list) { return "<div class=\"figures\">\n" + list + "</div>\n"; });
+              [](const std::string& list) { return "<div class=\"figures\">\n" + list + "</div>\n"; }) +
+         chart_data(charts);
 }
 
 std::string render_tables(const json& tables, Names& names) {
@@ -224,17 +250,24 @@ std::string render_bar(const std::vector<Section>& sections) {
       links);
 }
 
+/// The scripts that may run: ours and Chart.js, if it is there.
+std::string allowed_scripts() {
+  std::string text = fmt::format("'{}'", policy_digest(kPageScript));
+  if (!kChartLibrary.empty()) text += fmt::format(" '{}'", policy_digest(kChartLibrary));
+  return text;
+}
+
 std::string render_head(const std::string& title) {
   // The policy is what makes "no network access" certain, and runs no script but ours, whatever else is in the page.
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
       "'unsafe-inline'; "
-      "script-src '{}'; base-uri 'none'; form-action 'none'\">\n"
+      "script-src {}; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
       "content=\"light dark\">\n"
       "<meta name=\"generator\" content=\"Tutti\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n",
-      policy_digest(kPageScript), escape_html(title), kPageStyle);
+      allowed_scripts(), escape_html(title), kPageStyle);
 }
 
 }  // namespace
@@ -266,7 +299,14 @@ std::string render_page(const json& document) {
   html += "</main>\n<footer>";
   const std::string generated = text_of(document, "generated");
   html += escape_html(generated.empty() ? "Made by Tutti." : generated);
-  html += "</footer>\n<script>";
+  html += "</footer>\n";
+  // Large: only where something is drawn with it.
+  if (html.find("id=\"charts-data\"") != std::string::npos) {
+    html += "<script>";
+    html += kChartLibrary;
+    html += "</script>\n";
+  }
+  html += "<script>";
   html += kPageScript;
   html += "</script>\n</body>\n</html>\n";
   // Once for all texts: names of hosts and files need not be UTF-8.

@@ -344,6 +344,43 @@ TEST_F(PageInBrowser, CopiesTheCommand) {
   EXPECT_EQ(browser().evaluate("window.copied"), sample_document().at("command"));
 }
 
+TEST_F(PageInBrowser, DrawsCurvesWithValuesUnderTheMouse) {
+  json document = sample_document();
+  document["figures"][0]["chart"] = {
+      {"x_label", "ranks"},
+      {"y_label", "samples/s"},
+      {"x_is_log", true},
+      {"y_is_log", true},
+      {"x_marks", {1, 2, 4, 8}},
+      {"lines",
+       {{{"name", "<b>dear</b>"}, {"points", {{1, 100, 5}, {2, 190, 6}, {4, 350, 9}, {8, 640, 20}}}},
+        {{"name", "ideal"}, {"is_dashed", true}, {"points", {{1, 100}, {8, 800}}}}}}};
+  const fs::path file = pictures() / "curves.html";
+  write_file_atomically(file, render_page(document));
+  browser().open(file);
+  if (browser().evaluate("typeof Chart === 'undefined'") == true) GTEST_SKIP() << "this build has no Chart.js";
+  const std::string figure = "document.querySelector('figure.has-chart')";
+  const std::string chart = "Chart.getChart(" + figure + ".querySelector('canvas'))";
+  EXPECT_EQ(browser().evaluate(figure + ".querySelector('.picture').offsetParent"), nullptr);
+  const json place = browser().evaluate(
+      "(() => { const c = " + chart +
+      "; c.canvas.scrollIntoView({block: 'center', behavior: 'instant'}); const b = "
+      "c.canvas.getBoundingClientRect(); return [b.left + c.scales.x.getPixelForValue(4), b.top + b.height / 2]; })()");
+  browser().move_mouse(place.at(0), place.at(1));
+  settle();
+  EXPECT_EQ(browser().evaluate(chart + ".tooltip.title[0]"), "4 ranks");
+  EXPECT_EQ(browser().evaluate(chart + ".tooltip.body[0].lines[0]"), " <b>dear</b>: 350 ± 9");
+  EXPECT_EQ(browser().evaluate(chart + ".tooltip.body.length"), 1) << "the other curve has no point there";
+  EXPECT_EQ(browser().evaluate(chart + ".scales.x.ticks.map(tick => tick.label)"), json({"1", "2", "4", "8"}));
+  EXPECT_EQ(browser().evaluate("document.querySelectorAll('figure b').length"), 0);
+  browser().take_picture(pictures() / "curves.png");
+  // On paper there is the picture.
+  browser().call("Emulation.setEmulatedMedia", {{"media", "print"}});
+  EXPECT_NE(browser().evaluate(figure + ".querySelector('.picture').offsetParent"), nullptr);
+  EXPECT_EQ(browser().evaluate(figure + ".querySelector('canvas').offsetParent"), nullptr);
+  browser().call("Emulation.setEmulatedMedia", {{"media", ""}});
+}
+
 TEST_F(PageInBrowser, ShowsHostileTextsAsTexts) {
   json document = sample_document();
   const std::string hostile = "</script><script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">";
