@@ -204,7 +204,7 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
     console_.line(
         fmt::format("note: {} samples could not be read and were replaced by others, {} among them; the "
                     "summary in {} names all",
-                    summary.bad_samples.size(), summary.bad_samples[0], records.string()));
+                    summary.bad_samples.size(), printable(summary.bad_samples[0]), records.string()));
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
 
