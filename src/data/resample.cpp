@@ -42,8 +42,8 @@ ResampleAxis make_axis(double start, double extent, int64_t low, int64_t high, i
   ResampleAxis axis;
   for (int64_t i = 0; i < outputs; ++i) {
     const double centre = start + (static_cast<double>(i) + 0.5) * scale;
-    const auto first = std::clamp(static_cast<int64_t>(centre - support + 0.5), low, high - 1);
-    const auto end = std::clamp(static_cast<int64_t>(centre + support + 0.5), first + 1, high);
+    const auto first = std::clamp(int64_t{std::lround(centre - support)}, low, high - 1);
+    const auto end = std::clamp(int64_t{std::lround(centre + support)}, first + 1, high);
     Taps taps{first, {}};
     double sum = 0;
     for (int64_t at = first; at < end; ++at) {
@@ -70,7 +70,7 @@ ResampleAxis make_axis(double start, double extent, int64_t low, int64_t high, i
     axis.weights.resize(row + static_cast<size_t>(axis.taps));
     for (size_t i = 0; i < taps.weights.size(); ++i)
       axis.weights[row + static_cast<size_t>(taps.first - first) + i] =
-          static_cast<int32_t>(0.5 + taps.weights[i] * (1 << kWeightBits));
+          static_cast<int32_t>(std::lround(taps.weights[i] * (1 << kWeightBits)));
   }
   return axis;
 }

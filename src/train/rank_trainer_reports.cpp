@@ -260,7 +260,7 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
   if (!summary.bad_samples.empty())
     console_.note(fmt::format(
         "{} samples could not be read and were replaced by others, {} among them; the summary in {} names all",
-        summary.bad_samples.size(), summary.bad_samples[0], records.string()));
+        summary.bad_samples.size(), printable(summary.bad_samples[0]), records.string()));
   if (!problem.empty()) console_.note(fmt::format("the summary is the last of the records alone: {}", problem));
   console_.result(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }

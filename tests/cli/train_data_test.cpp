@@ -65,5 +65,22 @@ TEST_F(TrainData, OptionsOfOtherDataAreRefused) {
   EXPECT_THAT(result.output, HasSubstr("--tokens has no meaning for --data digits: it is for sst5"));
 }
 
+TEST(TrainOwnData, TakesTheModelThatSuitsTheDataAndRecordsItsClasses) {
+  const TempFolder folder;
+  std::string table = "size,kind\n";
+  for (int i = 0; i < 40; ++i) table += std::to_string(i) + (i < 20 ? ",small\n" : ",large\n");
+  folder.write("table.csv", table);
+  const CommandResult result =
+      run_command("cd " + folder.path().string() +
+                  " && " TUTTI_BINARY
+                  " train --data csv --data-path table.csv --batch 8 --epochs 2 --ranks 1 --threads 1 --device cpu "
+                  "--summary summary.json");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("Training mlp"));
+  const auto summary = nlohmann::json::parse(read_file(folder.path() / "summary.json"));
+  EXPECT_EQ(summary.at("config").at("class_names"), (std::vector<std::string>{"large", "small"}));
+  EXPECT_EQ(summary.at("model"), "mlp");
+}
+
 }  // namespace
 }  // namespace tutti::test

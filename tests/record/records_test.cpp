@@ -128,7 +128,8 @@ TEST_F(Records, OfEveryKindAreReadAsTheyWereWritten) {
   EXPECT_TRUE(json(summary).at("test_accuracy").is_null());  // not tested
   EXPECT_FALSE(through_file(summary).is_tested);
   summary.is_tested = true;
-  summary.per_rank = {{{1, 2, 3, 4, 5}, "abc", 6, 7, 8}};
+  summary.per_rank = {{{1, 2, 3, 4, 5}, "abc", 6, 7, 8, {"rose/1.jpg"}}};
+  summary.bad_samples = {"rose/1.jpg"};
   EXPECT_EQ(json(through_file(summary)), json(summary));
 }
 
