@@ -5,10 +5,13 @@
 // the training set known, number 1 would first occur in the test.
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <unordered_map>
 
 #include "data/folders.h"
 #include "data/sources.h"
+#include "data/treebank_words.h"
 #include "data/trees.h"
 #include "tutti/error.h"
 
@@ -18,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSentiments = 5;
+const std::array<const char*, kSentiments> kSentimentNames = {"very negative", "negative", "neutral", "positive",
+                                                              "very positive"};
 constexpr int32_t kPadding = 0;
 constexpr int32_t kUnknown = 1;
 constexpr int64_t kLeastUses = 2;
@@ -50,14 +55,13 @@ WordNumbers number_words(const std::vector<LabelledTree>& trees) {
 
 class Sst5 : public Dataset {
  public:
-  Sst5(const std::vector<LabelledTree>& trees, const WordNumbers& numbers, int64_t length, bool phrases)
-      : length_(length), vocabulary_(static_cast<int64_t>(numbers.size()) + kUnknown + 1) {
+  Sst5(const std::vector<LabelledTree>& trees, std::shared_ptr<const WordNumbers> numbers, int64_t length, bool phrases)
+      : numbers_(std::move(numbers)),
+        length_(length),
+        vocabulary_(static_cast<int64_t>(numbers_->size()) + kUnknown + 1) {
     for (const LabelledTree& tree : trees) {
       const auto first = static_cast<int32_t>(words_.size());
-      for (const std::string& token : tree.tokens) {
-        const auto found = numbers.find(token);
-        words_.push_back(found == numbers.end() ? kUnknown : found->second);
-      }
+      for (const std::string& token : tree.tokens) words_.push_back(number_of(token));
       for (const Phrase& phrase : tree.phrases) {
         samples_.push_back({first + phrase.begin, first + phrase.end, phrase.label});
         if (!phrases) break;  // the first is the sentence
@@ -71,15 +75,33 @@ class Sst5 : public Dataset {
   bool varies() const override { return false; }
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const Phrase& sample = samples_[static_cast<size_t>(pick.index)];
-    int64_t* const to = batch.inputs[0].data_ptr<int64_t>() + row * length_;
-    const int64_t used = std::min<int64_t>(sample.end - sample.begin, length_);
-    std::copy_n(words_.begin() + sample.begin, used, to);
-    std::fill(to + used, to + length_, kPadding);
+    store(words_.data() + sample.begin, sample.end - sample.begin, row, batch);
     batch.target.data_ptr<int64_t>()[row] = sample.label;
   }
+  void encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const override {
+    std::vector<int32_t> words;
+    for (const std::string& word : treebank_words(content)) words.push_back(number_of(word));
+    if (words.empty()) throw Error("{}: has no words", input);
+    store(words.data(), static_cast<int64_t>(words.size()), row, batch);
+    batch.target.data_ptr<int64_t>()[row] = 0;
+  }
+  std::string label(int64_t number) const override { return kSentimentNames.at(static_cast<size_t>(number)); }
 
  private:
+  int32_t number_of(const std::string& word) const {
+    const auto found = numbers_->find(word);
+    return found == numbers_->end() ? kUnknown : found->second;
+  }
+
+  void store(const int32_t* words, int64_t count, int64_t row, Batch& batch) const {
+    int64_t* const to = batch.inputs[0].data_ptr<int64_t>() + row * length_;
+    const int64_t used = std::min(count, length_);
+    std::copy_n(words, used, to);
+    std::fill(to + used, to + length_, kPadding);
+  }
+
   const std::string name_ = "sst5";
+  const std::shared_ptr<const WordNumbers> numbers_;
   const int64_t length_;
   const int64_t vocabulary_;
   std::vector<int32_t> words_;   // of all sentences, one after the other
@@ -97,7 +119,7 @@ TrainTest open_sst5(const DataOptions& options) {
   std::vector<LabelledTree> test = read_trees(folder / "test.txt", kSentiments);
   lower_case(train);
   lower_case(test);
-  const WordNumbers numbers = number_words(train);
+  const auto numbers = std::make_shared<const WordNumbers>(number_words(train));
   const int64_t length = options.tokens > 0 ? options.tokens : kDefaultTokens;
   return {std::make_shared<Sst5>(train, numbers, length, options.phrases),
           std::make_shared<Sst5>(test, numbers, length, /*phrases=*/false)};

@@ -200,10 +200,10 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
     console_.line(fmt::format("Ended early: {} tests without a better one (--patience {})", best_.tests_since(),
                               options_.patience));
   console_.line(line);
-  if (best_.has_any())
-    console_.line(
-        fmt::format("Best: {}{}", best_.text(),
-                    options_.keep_best.empty() ? "" : ": " + (run_folder_ / kBestFolder / kWeightsFile).string()));
+  if (best_.has_any()) {
+    const fs::path kept = run_folder_ / kBestFolder / kWeightsFile;  // not there yet in a run that goes on from another
+    console_.line(fmt::format("Best: {}{}", best_.text(), fs::exists(kept) ? ": " + kept.string() : ""));
+  }
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
 

@@ -220,6 +220,7 @@ TEST(OptionTable, KnowsWhatReportsNameWhereItIsUnusual) {
   EXPECT_EQ(usual_options(), (json{{"accumulate", 1},
                                    {"width", 0},
                                    {"depth", 0},
+                                   {"freeze", ""},
                                    {"tokens", 0},
                                    {"bucket_bytes", 26214400},
                                    {"first_bucket_bytes", 1048576},
