@@ -24,7 +24,7 @@ function folder_of(path,    name) {
 }
 
 BEGIN {
-  split("engine tune runlog model data train", names); for (i in names) may_use_torch[names[i]] = 1
+  split("engine tune runlog model data train inference", names); for (i in names) may_use_torch[names[i]] = 1
   known["error"] = known["range"] = "base"  # have no source
   known["optimizer"] = "plan"  # engine/optimizer.cpp is the arithmetic
   known["samples"] = known["data_options"] = known["model_options"] = "options"

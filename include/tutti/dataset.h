@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tutti/data_options.h"
@@ -41,6 +42,13 @@ class Dataset {
   virtual void load(Pick pick, int64_t row, Batch& batch) const = 0;
   /// Names of samples that could not be read so far, and were replaced by others (--skip-bad-samples).
   virtual std::vector<std::string> bad_samples() const { return {}; }
+  /// Writes what somebody brings, the bytes of a picture's file or a text, into row `row` of a batch from make_batch,
+  /// as this data set would have it; what is to be found out is left open. `name` is what an Error calls it. Throws
+  /// Error for what cannot be read, and where the data set knows no such way: that is what it does unless it is
+  /// overridden.
+  virtual void encode(std::string_view content, const std::string& name, int64_t row, Batch& batch) const;
+  /// What people call a class, or a token of masked text; its number where it has no name.
+  virtual std::string label(int64_t number) const;
 };
 
 struct TrainTest {

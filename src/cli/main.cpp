@@ -22,11 +22,14 @@
 #include "cli/cluster_command.h"
 #include "cli/completion_command.h"
 #include "cli/data_command.h"
+#include "cli/eval_command.h"
 #include "cli/explain_command.h"
+#include "cli/export_command.h"
 #include "cli/json_output.h"
 #include "cli/models_command.h"
 #include "cli/option_names.h"
 #include "cli/plan_command.h"
+#include "cli/predict_command.h"
 #include "cli/probe_command.h"
 #include "cli/recipe.h"
 #include "cli/report_command.h"
@@ -118,6 +121,9 @@ int run(int argc, char** argv) {
   commands["train"] = add_train_command(program, TUTTI_COPIES_RANKS && plugins.empty() ? run_copied_rank : RunHere());
   commands["run"] = add_run_command(program);
   commands["bench"] = add_bench_command(program, problem_of_train_option);
+  commands["eval"] = add_eval_command(program);
+  commands["predict"] = add_predict_command(program);
+  commands["export"] = add_export_command(program);
   commands["models"] = add_models_command(program);
   commands["explain"] = add_explain_command(program);
   commands["data"] = add_data_command(program);

@@ -105,6 +105,16 @@ Batch Dataset::make_batch(int64_t count, bool pinned) const {
   return batch;
 }
 
+void Dataset::encode(std::string_view /*content*/, const std::string& input, int64_t /*row*/, Batch& /*batch*/) const {
+  throw Error("{}: the data set '{}' does not say how a sample is made of what others bring", input, name());
+}
+
+std::string Dataset::label(int64_t number) const {
+  const std::vector<std::string> names = traits().class_names;
+  const auto place = static_cast<size_t>(number);
+  return place < names.size() ? names[place] : std::to_string(number);
+}
+
 void add_data_source(const DataSource& source) {
   const auto is_taken = [&](const DataSource& other) { return other.name == source.name; };
   if (std::any_of(sources().begin(), sources().end(), is_taken))

@@ -264,6 +264,9 @@ class Digits : public Dataset {
   const std::string& name() const override { return name_; }
   int64_t size() const override { return size_; }
   SampleTraits traits() const override { return digit_traits(); }
+  void encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const override {
+    encode_digit(content, input, row, batch);
+  }
   bool varies() const override { return false; }
 
   void load(Pick pick, int64_t row, Batch& batch) const override {

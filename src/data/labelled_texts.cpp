@@ -1,6 +1,7 @@
 // Texts with a class each: files in one folder per class, or two columns of a CSV file.
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "base/files.h"
@@ -31,22 +32,18 @@ struct ClassifiedTexts {
   }
 };
 
-std::shared_ptr<WordSamples> number_texts(const ClassifiedTexts& from, const WordNumbers& numbers, int64_t length,
-                                          const std::vector<std::string>& class_names, const std::string& name) {
+std::shared_ptr<WordSamples> number_texts(const ClassifiedTexts& from, const std::shared_ptr<const WordCoder>& coder,
+                                          int64_t length, const std::vector<std::string>& class_names,
+                                          const std::string& name) {
   std::vector<int32_t> words;
   std::vector<WordSample> samples;
   for (size_t i = 0; i < from.texts.size(); ++i) {
     const auto begin = static_cast<int64_t>(words.size());
     const auto used = std::min<size_t>(from.texts[i].size(), static_cast<size_t>(length));
-    for (size_t at = 0; at < used; ++at) {
-      const auto found = numbers.find(from.texts[i][at]);
-      words.push_back(found == numbers.end() ? kUnknownWord : found->second);
-    }
+    for (size_t at = 0; at < used; ++at) words.push_back(coder->number_of(from.texts[i][at]));
     samples.push_back({begin, static_cast<int64_t>(words.size()), from.labels[i]});
   }
-  return std::make_shared<WordSamples>(name, length, static_cast<int64_t>(numbers.size()) + kUnknownWord + 1,
-                                       static_cast<int64_t>(class_names.size()), class_names, std::move(words),
-                                       std::move(samples));
+  return std::make_shared<WordSamples>(name, length, class_names, coder, std::move(words), std::move(samples));
 }
 
 TrainTest open_texts_of(const ClassifiedTexts& train, const ClassifiedTexts& test,
@@ -54,10 +51,10 @@ TrainTest open_texts_of(const ClassifiedTexts& train, const ClassifiedTexts& tes
   std::unordered_map<std::string, int64_t> uses;
   for (const auto& text : train.texts)
     for (const std::string& word : text) ++uses[word];
-  const WordNumbers numbers = number_words(uses, kMostWords);
+  const auto coder = std::make_shared<const WordCoder>(WordCoder{number_words(uses, kMostWords), split_words});
   const int64_t length = options.tokens > 0 ? options.tokens : kDefaultTokens;
-  return {number_texts(train, numbers, length, class_names, options.name),
-          number_texts(test, numbers, length, class_names, options.name)};
+  return {number_texts(train, coder, length, class_names, options.name),
+          number_texts(test, coder, length, class_names, options.name)};
 }
 
 ClassifiedTexts read_class_files(const ClassFiles& files) {

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/files.h"
-#include "data/pixels.h"
 #include "data/random.h"
 #include "tutti/error.h"
 
@@ -157,6 +155,14 @@ void PictureSamples::load(Pick pick, int64_t row, Batch& batch) const {
   }
 }
 
+void PictureSamples::encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const {
+  PictureFile file(content, input);
+  const PictureView middle = centre_view(file.width(), file.height(), options_.shorter, options_.side);
+  write_planes(show(file, middle, options_.side, options_.side), false, options_.levels,
+               batch.inputs[0].data_ptr<float>() + row * 3 * options_.side * options_.side);
+  batch.target.data_ptr<int64_t>()[row] = 0;
+}
+
 std::vector<std::string> PictureSamples::bad_samples() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> names;
@@ -176,37 +182,6 @@ TrainTest open_pictures(const DataOptions& options, std::shared_ptr<const Pictur
   for_training.cache_bytes = options.cache_bytes - for_test.cache_bytes;
   return {std::make_shared<PictureSamples>(options.name, std::move(train), class_names, for_training),
           std::make_shared<PictureSamples>(options.name, std::move(test), class_names, for_test)};
-}
-
-Batch load_test_image(const std::filesystem::path& path, const SampleTraits& traits, const DataOptions& options) {
-  const bool has_masks = traits.kind == SampleKind::segmentation;
-  if ((traits.kind != SampleKind::images && !has_masks) || traits.shape.size() != 3 ||
-      (traits.shape[0] != 3 && traits.shape[0] != 1))
-    throw Error("{}: a picture has no place in data of another kind", path.string());
-  const int64_t channels = traits.shape[0], height = traits.shape[1], width = traits.shape[2];
-  const std::string content = read_file(path);
-  PictureFile file(content, path.string());
-  Batch batch;
-  batch.size = 1;
-  batch.inputs = {torch::empty({1, channels, height, width}, torch::kFloat)};
-  float* const to = batch.inputs[0].data_ptr<float>();
-  if (has_masks || channels == 1) {
-    const RgbPixels pixels = show(file, whole_view(file.width(), file.height()), width, height);
-    const int64_t area = width * height;
-    for (int64_t i = 0; i < area; ++i) {
-      const uint8_t* const from = pixels.bytes.data() + i * 3;
-      if (has_masks) {
-        for (int64_t c = 0; c < channels; ++c) to[c * area + i] = static_cast<float>(from[c]) / 255;
-      } else {
-        to[i] = normalized_digit(static_cast<uint8_t>((from[0] * 299 + from[1] * 587 + from[2] * 114 + 500) / 1000));
-      }
-    }
-    return batch;
-  }
-  const PictureView view = width == height ? centre_view(file.width(), file.height(), shorter_for(width), width)
-                                           : whole_view(file.width(), file.height());
-  write_planes(show(file, view, width, height), false, make_channel_levels(options), to);
-  return batch;
 }
 
 }  // namespace tutti

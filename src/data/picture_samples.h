@@ -1,11 +1,11 @@
 #pragma once
 
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
@@ -54,6 +54,8 @@ class PictureSamples : public Dataset {
   SampleTraits traits() const override;
   bool varies() const override { return options_.augment; }
   void load(Pick pick, int64_t row, Batch& batch) const override;
+  /// As tests have it: its middle.
+  void encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const override;
   std::vector<std::string> bad_samples() const override;
 
  private:
@@ -74,10 +76,5 @@ class PictureSamples : public Dataset {
 /// Training and test pictures of these classes.
 TrainTest open_pictures(const DataOptions& options, std::shared_ptr<const PictureSource> train,
                         std::shared_ptr<const PictureSource> test, const std::vector<std::string>& class_names);
-
-/// One JPEG or PNG file as a batch of one for a model of such data, as the tests of image-folder load it. Channels and
-/// sides come from `traits`: one channel is grey, normalized as digits are; for a model of masks, the whole picture
-/// from 0 to 1. The target is not set. Throws Error naming the file, or the traits that no picture has.
-Batch load_test_image(const std::filesystem::path& file, const SampleTraits& traits, const DataOptions& options);
 
 }  // namespace tutti

@@ -93,4 +93,21 @@ PngPixels decode_png_grey(std::string_view content, const std::string& name) {
   return decode(content, name, PNG_FORMAT_GRAY, 1);
 }
 
+std::string encode_png_grey(const PngPixels& pixels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(pixels.size.width);
+  image.height = static_cast<png_uint_32>(pixels.size.height);
+  image.format = PNG_FORMAT_GRAY;
+  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string content(bytes, '\0');
+  const bool is_written =
+      png_image_write_to_memory(&image, content.data(), &bytes, 0, pixels.bytes.data(), 0, nullptr) != 0;
+  const std::string problem = image.message;
+  png_image_free(&image);
+  if (!is_written) throw Error("cannot make a PNG: {}", problem);
+  content.resize(bytes);
+  return content;
+}
+
 }  // namespace tutti

@@ -29,4 +29,7 @@ PngPixels decode_png_rgb(std::string_view content, const std::string& name);
 /// As grey levels, one byte a pixel.
 PngPixels decode_png_grey(std::string_view content, const std::string& name);
 
+/// A PNG of grey levels, one byte a pixel. Throws Error.
+std::string encode_png_grey(const PngPixels& pixels);
+
 }  // namespace tutti

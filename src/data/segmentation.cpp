@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "data/folders.h"
+#include "data/picture_input.h"
 #include "data/picture_view.h"
 #include "data/png.h"
 #include "data/random.h"
@@ -138,6 +139,10 @@ class Segmentation : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(pairs_.size()); }
   SampleTraits traits() const override { return {SampleKind::segmentation, {3, size_.height, size_.width}, 0, 0, 0}; }
   bool varies() const override { return augment_; }
+  void encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const override {
+    batch.inputs[0][row].copy_(read_picture(content, input, traits().shape).div_(255));
+    batch.target[row].zero_();
+  }
 
   void load(Pick pick, int64_t row, Batch& batch) const override {
     const Pair& pair = pairs_[static_cast<size_t>(pick.index)];

@@ -3,10 +3,12 @@
 // Words are lower-cased (ASCII) and numbered by how often the training sentences use them, see number_words().
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "data/folders.h"
 #include "data/sources.h"
+#include "data/treebank_words.h"
 #include "data/trees.h"
 #include "data/words.h"
 #include "tutti/error.h"
@@ -17,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSentiments = 5;
+
 void lower_case(std::vector<LabelledTree>& trees) {
   for (LabelledTree& tree : trees) {
     for (std::string& token : tree.tokens) {
@@ -33,26 +36,21 @@ WordNumbers number_words_of(const std::vector<LabelledTree>& trees) {
   return number_words(uses);
 }
 
-std::shared_ptr<WordSamples> make_samples(const std::vector<LabelledTree>& trees, const WordNumbers& numbers,
-                                          int64_t length, bool phrases) {
+std::shared_ptr<WordSamples> make_samples(const std::vector<LabelledTree>& trees,
+                                          const std::shared_ptr<const WordCoder>& coder, int64_t length, bool phrases) {
   std::vector<int32_t> words;
   std::vector<WordSample> samples;
   for (const LabelledTree& tree : trees) {
     const auto first = static_cast<int64_t>(words.size());
-    for (const std::string& token : tree.tokens) {
-      const auto found = numbers.find(token);
-      words.push_back(found == numbers.end() ? kUnknownWord : found->second);
-    }
+    for (const std::string& token : tree.tokens) words.push_back(coder->number_of(token));
     for (const Phrase& phrase : tree.phrases) {
       samples.push_back({first + phrase.begin, first + phrase.end, phrase.label});
       if (!phrases) break;  // the first is the sentence
     }
   }
-  const auto vocabulary = static_cast<int64_t>(numbers.size()) + kUnknownWord + 1;
   return std::make_shared<WordSamples>(
-      "sst5", length, vocabulary, kSentiments,
-      std::vector<std::string>{"very negative", "negative", "neutral", "positive", "very positive"}, std::move(words),
-      std::move(samples));
+      "sst5", length, std::vector<std::string>{"very negative", "negative", "neutral", "positive", "very positive"},
+      coder, std::move(words), std::move(samples));
 }
 
 }  // namespace
@@ -66,10 +64,9 @@ TrainTest open_sst5(const DataOptions& options) {
   std::vector<LabelledTree> test = read_trees(folder / "test.txt", kSentiments);
   lower_case(train);
   lower_case(test);
-  const WordNumbers numbers = number_words_of(train);
+  const auto coder = std::make_shared<const WordCoder>(WordCoder{number_words_of(train), treebank_words});
   const int64_t length = options.tokens > 0 ? options.tokens : kDefaultTokens;
-  return {make_samples(train, numbers, length, options.phrases),
-          make_samples(test, numbers, length, /*phrases=*/false)};
+  return {make_samples(train, coder, length, options.phrases), make_samples(test, coder, length, /*phrases=*/false)};
 }
 
 }  // namespace tutti

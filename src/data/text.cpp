@@ -112,6 +112,40 @@ class MaskedText : public Dataset {
     batch.target.data_ptr<int64_t>()[row] = follows ? 0 : 1;
   }
 
+  /// A text with [MASK] in the places that are to be guessed.
+  void encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const override {
+    constexpr std::string_view kMark = "[MASK]";
+    const Vocabulary& vocabulary = *corpus_->vocabulary;
+    WordPiece pieces(vocabulary);
+    std::vector<int32_t> tokens;
+    std::vector<int64_t> places;
+    while (true) {
+      const size_t mark = content.find(kMark);
+      pieces.tokenize(content.substr(0, mark), tokens);
+      if (mark == std::string_view::npos) break;
+      places.push_back(static_cast<int64_t>(tokens.size()) + 1);  // [CLS] comes first
+      tokens.push_back(vocabulary.mask);
+      content.remove_prefix(mark + kMark.size());
+    }
+    if (places.empty()) throw Error("{}: has no [MASK], the place of a word that is to be guessed", input);
+    if (static_cast<int64_t>(places.size()) > masked_)
+      throw Error("{}: has {} times [MASK]; {} are the most with --tokens {}", input, places.size(), masked_, length_);
+    if (static_cast<int64_t>(tokens.size()) + 2 > length_)
+      throw Error("{}: has {} tokens with [CLS] and [SEP]; the model takes {}. Shorten it", input, tokens.size() + 2,
+                  length_);
+    write_tokens({tokens.data(), tokens.data() + tokens.size()}, {nullptr, nullptr}, row, batch);
+    int64_t* const positions = batch.inputs[3].data_ptr<int64_t>() + row * masked_;
+    int64_t* const words = batch.inputs[4].data_ptr<int64_t>() + row * masked_;
+    std::fill_n(positions, masked_, 0);
+    std::fill_n(words, masked_, kNoWord);
+    std::copy(places.begin(), places.end(), positions);
+    std::fill_n(words, places.size(), int64_t{vocabulary.mask});
+    batch.target.data_ptr<int64_t>()[row] = 0;
+  }
+  std::string label(int64_t number) const override {
+    return std::string(corpus_->vocabulary->token(static_cast<int32_t>(number)));
+  }
+
  private:
   Run run(int32_t document, int32_t first, int32_t end) const {
     const Document& source = corpus_->documents[static_cast<size_t>(document)];
@@ -140,13 +174,15 @@ class MaskedText : public Dataset {
     *to++ = vocabulary.start;
     to = std::copy(first.begin, first.end, to);
     *to++ = vocabulary.separator;
-    to = std::copy(second.begin, second.end, to);
-    *to++ = vocabulary.separator;
+    if (second.size() > 0) {
+      to = std::copy(second.begin, second.end, to);
+      *to++ = vocabulary.separator;
+    }
     const int64_t used = to - tokens;
     std::fill(to, tokens + length_, vocabulary.padding);
     int64_t* const segments = part(1);
     std::fill_n(segments, length_, 0);
-    std::fill(segments + first.size() + 2, segments + used, 1);
+    std::fill(segments + std::min(first.size() + 2, used), segments + used, 1);
     int64_t* const attention = part(2);
     std::fill_n(attention, used, 1);
     std::fill(attention + used, attention + length_, 0);

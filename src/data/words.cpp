@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/unicode.h"
+#include "tutti/error.h"
 
 namespace tutti {
 
@@ -41,30 +42,47 @@ std::vector<std::string> split_words(std::string_view text) {
   return words;
 }
 
-WordSamples::WordSamples(std::string name, int64_t length, int64_t vocabulary, int64_t classes,
-                         std::vector<std::string> class_names, std::vector<int32_t> words,
+int32_t WordCoder::number_of(const std::string& word) const {
+  const auto found = numbers.find(word);
+  return found == numbers.end() ? kUnknownWord : found->second;
+}
+
+WordSamples::WordSamples(std::string name, int64_t length, std::vector<std::string> class_names,
+                         std::shared_ptr<const WordCoder> coder, std::vector<int32_t> words,
                          std::vector<WordSample> samples)
     : name_(std::move(name)),
       length_(length),
-      vocabulary_(vocabulary),
-      classes_(classes),
       class_names_(std::move(class_names)),
+      coder_(std::move(coder)),
       words_(std::move(words)),
       samples_(std::move(samples)) {}
 
 SampleTraits WordSamples::traits() const {
-  SampleTraits traits{SampleKind::sentences, {length_}, classes_, vocabulary_, 0};
+  SampleTraits traits{
+      SampleKind::sentences, {length_}, static_cast<int64_t>(class_names_.size()), coder_->vocabulary(), 0};
   traits.class_names = class_names_;
   return traits;
 }
 
 void WordSamples::load(Pick pick, int64_t row, Batch& batch) const {
   const WordSample& sample = samples_[static_cast<size_t>(pick.index)];
-  int64_t* const to = batch.inputs[0].data_ptr<int64_t>() + row * length_;
-  const int64_t used = std::min(sample.end - sample.begin, length_);
-  std::copy_n(words_.begin() + sample.begin, used, to);
-  std::fill(to + used, to + length_, kPaddingWord);
+  store(words_.data() + sample.begin, sample.end - sample.begin, row, batch);
   batch.target.data_ptr<int64_t>()[row] = sample.label;
+}
+
+void WordSamples::encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const {
+  std::vector<int32_t> words;
+  for (const std::string& word : coder_->split(content)) words.push_back(coder_->number_of(word));
+  if (words.empty()) throw Error("{}: has no words", input);
+  store(words.data(), static_cast<int64_t>(words.size()), row, batch);
+  batch.target.data_ptr<int64_t>()[row] = 0;
+}
+
+void WordSamples::store(const int32_t* words, int64_t count, int64_t row, Batch& batch) const {
+  int64_t* const to = batch.inputs[0].data_ptr<int64_t>() + row * length_;
+  const int64_t used = std::min(count, length_);
+  std::copy_n(words, used, to);
+  std::fill(to + used, to + length_, kPaddingWord);
 }
 
 }  // namespace tutti

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,24 +32,35 @@ struct WordSample {
   int32_t label = 0;
 };
 
+/// How texts become numbers.
+struct WordCoder {
+  WordNumbers numbers;
+  std::vector<std::string> (*split)(std::string_view text);
+
+  int32_t number_of(const std::string& word) const;
+  int64_t vocabulary() const { return static_cast<int64_t>(numbers.size()) + kUnknownWord + 1; }
+};
+
 class WordSamples : public Dataset {
  public:
   /// Longer samples than `length` words are cut, shorter ones padded.
-  WordSamples(std::string name, int64_t length, int64_t vocabulary, int64_t classes,
-              std::vector<std::string> class_names, std::vector<int32_t> words, std::vector<WordSample> samples);
+  WordSamples(std::string name, int64_t length, std::vector<std::string> class_names,
+              std::shared_ptr<const WordCoder> coder, std::vector<int32_t> words, std::vector<WordSample> samples);
 
   const std::string& name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
   SampleTraits traits() const override;
   bool varies() const override { return false; }
   void load(Pick pick, int64_t row, Batch& batch) const override;
+  void encode(std::string_view content, const std::string& input, int64_t row, Batch& batch) const override;
 
  private:
+  void store(const int32_t* words, int64_t count, int64_t row, Batch& batch) const;
+
   const std::string name_;
   const int64_t length_;
-  const int64_t vocabulary_;
-  const int64_t classes_;
   const std::vector<std::string> class_names_;
+  const std::shared_ptr<const WordCoder> coder_;
   const std::vector<int32_t> words_;  // of all samples, one after the other
   const std::vector<WordSample> samples_;
 };

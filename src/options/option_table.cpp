@@ -156,7 +156,8 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   rows.add("strict-weights", &v.strict_weights, "refuse --weights that do not hold every tensor of the model");
   rows.add("freeze", &v.freeze,
            "leave these parameters as they are: names or beginnings of names, with * ? [], between commas: "
-           "'conv1,bn1,layer[12]'");
+           "'conv1,bn1,layer[12]'")
+      .that_changes_speed();
   rows.add("data", &v.data.name, "the samples: digits (drawn by Tutti itself), mnist, …; `tutti data` lists them")
       .one_of("data set", names.data_sets);
   rows.add("data-path", &v.data.folder,

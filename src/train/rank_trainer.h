@@ -112,6 +112,8 @@ class RankTrainer {
   void test();
   /// Compares the last test with those before it, and keeps its weights where they are the best. A collective.
   void follow_best();
+  /// Where those kept are of a way that this run goes back from.
+  void tell_other_best();
   bool is_out_of_patience() const { return options_.patience > 0 && best_.tests_since() >= options_.patience; }
   void report_epoch(EpochRecord record);
   void tell_stragglers(const EpochRecord& epoch);

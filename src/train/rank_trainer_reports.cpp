@@ -253,10 +253,10 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
     console_.result(fmt::format("Ended early: {} tests without a better one (--patience {})", best_.tests_since(),
                                 options_.patience));
   console_.result(line);
-  if (best_.has_any())
-    console_.result(
-        fmt::format("Best: {}{}", best_.text(),
-                    options_.keep_best.empty() ? "" : ": " + (run_folder_ / kBestFolder / kWeightsFile).string()));
+  if (best_.has_any()) {
+    const fs::path kept = run_folder_ / kBestFolder / kWeightsFile;  // not there yet in a run that goes on from another
+    console_.result(fmt::format("Best: {}{}", best_.text(), fs::exists(kept) ? ": " + kept.string() : ""));
+  }
   if (!summary.bad_samples.empty())
     console_.note(fmt::format(
         "{} samples could not be read and were replaced by others, {} among them; the summary in {} names all",

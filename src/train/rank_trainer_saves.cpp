@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "base/safetensors.h"
 #include "plan/wire_format.h"
 #include "status/status_board.h"
 #include "train/failures.h"
@@ -9,6 +10,7 @@
 #include "train/rank_trainer.h"
 #include "train/same_weights.h"
 #include "train/stop_signal.h"
+#include "tutti/error.h"
 
 namespace tutti {
 
@@ -106,6 +108,24 @@ void RankTrainer::follow_best() {
                   {"step", std::to_string(best_.step())},
                   {"epoch", std::to_string(best_.epoch())}});
   });
+}
+
+void RankTrainer::tell_other_best() {
+  const fs::path file = run_folder_ / kBestFolder / kWeightsFile;
+  if (!fs::exists(file)) return;
+  std::string step;
+  try {
+    const SafetensorsFile kept(file);
+    const auto found = kept.metadata().find("step");
+    if (found != kept.metadata().end()) step = found->second;
+  } catch (const Error& error) {
+    console_.line(fmt::format("note: {}: the next better test replaces it", error.what()));
+    return;
+  }
+  if (step == std::to_string(best_.step())) return;
+  console_.line(
+      fmt::format("note: {} is of step {}, not of this run's best test so far: the next better one replaces it",
+                  file.string(), step));
 }
 
 }  // namespace tutti

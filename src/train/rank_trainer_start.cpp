@@ -243,6 +243,7 @@ void RankTrainer::go_on_from_resumed(bool is_compressing) {
   latest_checkpoint_ = resumed_->folder();
   saved_step_ = first_step_;
   best_.restore(resumed_->best_test());
+  if (is_first_ && !options_.keep_best.empty()) tell_other_best();
   console_.line(fmt::format("Resumed at step {} from {}", first_step_, latest_checkpoint_.string()));
   for (const auto& [key, value] : config_.items())
     if (then.contains(key) && then.at(key) != value)

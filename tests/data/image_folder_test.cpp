@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "base/files.h"
 #include "data/dataset.h"
 #include "data/jpeg_files.h"
 #include "data/loader.h"
@@ -218,7 +219,9 @@ TEST_F(ImageFolder, LoadsOneFileAsItsTestsDo) {
   DataOptions all = options();
   all.val_fraction = 0.8;
   const TrainTest data = open_data(all);
-  const torch::Tensor one = load_test_image(folder_.path() / "red/0.jpg", data.test->traits(), all).inputs[0];
+  Batch batch = data.test->make_batch(1, false);
+  data.test->encode(read_file(folder_.path() / "red/0.jpg"), "red/0.jpg", 0, batch);
+  const torch::Tensor one = batch.inputs[0];
   bool is_there = false;
   for (int64_t i = 0; i < data.test->size(); ++i) is_there = is_there || load(*data.test, i).inputs[0].equal(one);
   DataOptions plain = options();
@@ -226,16 +229,8 @@ TEST_F(ImageFolder, LoadsOneFileAsItsTestsDo) {
   const auto train = open_data(plain).train;
   for (int64_t i = 0; i < train->size(); ++i) is_there = is_there || load(*train, i).inputs[0].equal(one);
   EXPECT_TRUE(is_there);
-  const torch::Tensor digit =
-      load_test_image(folder_.path() / "red/0.jpg", {SampleKind::images, {1, 28, 28}, 10}, {}).inputs[0];
-  EXPECT_EQ(digit.sizes(), (torch::IntArrayRef{1, 1, 28, 28}));
-  const torch::Tensor cells =
-      load_test_image(folder_.path() / "red/0.jpg", {SampleKind::segmentation, {3, 16, 12}}, {}).inputs[0];
-  EXPECT_EQ(cells.sizes(), (torch::IntArrayRef{1, 3, 16, 12}));
-  EXPECT_THAT(error_text([&] {
-                load_test_image("x.jpg", {SampleKind::sentences, {16}, 5, 100}, {});
-              }),
-              HasSubstr("x.jpg"));
+  EXPECT_EQ(data.test->label(0), "blue");
+  EXPECT_THAT(error_text([&] { data.test->encode("no picture", "x.jpg", 0, batch); }), HasSubstr("x.jpg"));
 }
 
 }  // namespace

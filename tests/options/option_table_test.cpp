@@ -230,6 +230,7 @@ TEST(OptionTable, KnowsWhatReportsNameWhereItIsUnusual) {
   EXPECT_EQ(usual_options(), (json{{"accumulate", 1},
                                    {"width", 0},
                                    {"depth", 0},
+                                   {"freeze", ""},
                                    {"tokens", 0},
                                    {"image_size", 0},
                                    {"cache_bytes", 0},

@@ -29,12 +29,13 @@ torch::Tensor padding_bias(const torch::Tensor& is_token) {
 
 torch::Tensor attention(const torch::Tensor& queries, const torch::Tensor& keys, const torch::Tensor& values,
                         int64_t heads, const torch::Tensor& bias, double dropout_share) {
-  const int64_t n = queries.size(0), length = queries.size(1), width = queries.size(2);
+  // -1, not the batch's size: a trace of this then takes batches of any size.
+  const int64_t length = queries.size(1), width = queries.size(2);
   const auto by_head = [&](const torch::Tensor& x) {
-    return x.view({n, length, heads, width / heads}).transpose(1, 2);
+    return x.view({-1, length, heads, width / heads}).transpose(1, 2);
   };
   const torch::Tensor mixed = mix(by_head(queries), by_head(keys), by_head(values), bias, dropout_share);
-  return mixed.transpose(1, 2).reshape({n, length, width});
+  return mixed.transpose(1, 2).reshape({-1, length, width});
 }
 
 }  // namespace tutti

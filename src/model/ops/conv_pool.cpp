@@ -20,6 +20,7 @@
 
 #include "model/ops/announce.h"
 #include "model/ops/lanes.h"
+#include "model/ops/plain.h"
 
 namespace tutti {
 namespace {
@@ -417,7 +418,8 @@ struct ConvPool : torch::autograd::Function<ConvPool> {
 
 torch::Tensor conv3x3_relu_pool2(const torch::Tensor& input, const torch::Tensor& weight, const torch::Tensor& bias) {
   const bool is_fast = input.device().is_cpu() && input.scalar_type() == torch::kFloat && input.size(2) >= 4 &&
-                       input.size(3) >= 4 && weight.size(1) % kInputBlock == 0 && weight.size(0) % kOutputBlock == 0;
+                       input.size(3) >= 4 && weight.size(1) % kInputBlock == 0 && weight.size(0) % kOutputBlock == 0 &&
+                       !PlainOperations::is_on();
   // relu and maximum commute; after pooling there is a quarter of the work.
   if (!is_fast) return torch::relu(torch::max_pool2d(torch::conv2d(input, weight, bias), 2));
   TUTTI_ANNOUNCE_OPERATOR("tutti::conv3x3_relu_pool2", input, weight, bias);

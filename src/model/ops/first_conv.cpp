@@ -5,6 +5,7 @@
 
 #include "model/ops/announce.h"
 #include "model/ops/lanes.h"
+#include "model/ops/plain.h"
 
 namespace tutti {
 namespace {
@@ -163,7 +164,7 @@ struct FirstConv : torch::autograd::Function<FirstConv> {
 torch::Tensor first_conv3x3_relu(const torch::Tensor& images, const torch::Tensor& weight, const torch::Tensor& bias) {
   const bool is_fast = images.device().is_cpu() && images.scalar_type() == torch::kFloat && !images.requires_grad() &&
                        images.size(1) == 1 && images.size(2) > 2 && images.size(3) > 2 &&
-                       weight.size(0) % (2 * kLanes) == 0;
+                       weight.size(0) % (2 * kLanes) == 0 && !PlainOperations::is_on();
   if (!is_fast) return torch::relu(torch::conv2d(images, weight, bias));
   TUTTI_ANNOUNCE_OPERATOR("tutti::first_conv3x3_relu", images, weight, bias);
   return FirstConv::apply(images, weight, bias);
