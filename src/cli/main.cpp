@@ -87,8 +87,8 @@ int run_copied_rank(const std::vector<std::string>& words);
 int run(int argc, char** argv) {
   CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.",
                    "./tutti");
-  program.set_version_flag("--version",
-                           fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
+  program.set_version_flag(
+      "--version", fmt::format("tutti {} ({}, {}, {})", build_version(), build_commit(), build_type(), build_torch()));
   program.require_subcommand(0, 1);
   program.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // so that scripts can add to a command
