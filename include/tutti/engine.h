@@ -42,6 +42,7 @@ struct PlanNeeds;
 struct NamedTensor {
   std::string name;
   torch::Tensor tensor;
+  int group = 0;  // of a parameter: 0 has EngineOptions::optimizer, 1 the first of EngineOptions::more_groups, …
 };
 
 /// What is trained. Parameters that require no gradient are left alone, tied ones count once.
@@ -55,6 +56,8 @@ TrainedTensors tensors_of(const torch::nn::Module& module);
 /// How an engine trains; the defaults are plain SGD over float32 messages.
 struct EngineOptions {
   OptimizerOptions optimizer;
+  /// Of the same optimizer, for parameters that are in groups of their own.
+  std::vector<OptimizerOptions> more_groups;
   /// False: the caller updates the parameters, with an optimizer of its own. See Engine.
   bool updates_parameters = true;
   PushPull* servers = nullptr;  // for plans that use parameter servers; outlives the engine
@@ -62,6 +65,9 @@ struct EngineOptions {
   double topk_ratio = 0.01;     // of the gradients, that wire format topk keeps
   double clip_norm = 0;         // global norm that gradients are clipped to; 0: never
   Trace* trace = nullptr;       // records what both threads do; outlives the engine
+  /// Called on the computing thread when a step begins to compute gradients, or ends without any: the communicator is
+  /// free for a collective that every rank begins there.
+  std::function<void()> step_opens;
 };
 
 /// What a step spent on communication.
@@ -106,6 +112,17 @@ class Engine {
   void begin_step();
   void backward(const torch::Tensor& loss, double weight, bool is_last = true);
   StepTimes finish_step(double learning_rate);
+  /// With a learning rate for each group.
+  StepTimes finish_step(const std::vector<double>& learning_rates);
+
+  /// From the next update on this group has these options. Before finish_step(); they may ask for no other state.
+  void set_options(std::size_t group, const OptimizerOptions& options);
+  /// Gradients are multiplied by `inverse_scale` before this step's update, and the step changes nothing where one of
+  /// them is not finite. Before finish_step(), on every rank; throws UsageError where the plan updates before all
+  /// gradients have come, which plans that are adopted from then on do not.
+  void scale_gradients(double inverse_scale);
+  /// Whether the last step was left out because of that. The same on all ranks.
+  bool was_left_out() const { return was_left_out_; }
 
   /// Of the passes that the caller runs from now on: what they count (see `weight` above), and whether the next is its
   /// step's last. `when_done` is called at the end of each pass, in it.
@@ -229,6 +246,9 @@ class Engine {
   std::unique_ptr<DeviceLink> link_;
   std::unique_ptr<Wire> wire_;
   std::unique_ptr<IssueLog> log_;
+  std::optional<double> inverse_scale_;  // of this step's gradients
+  bool scales_gradients_ = false;        // some step has had one
+  bool was_left_out_ = false;
   Plan plan_;
   std::string remark_;
   int plans_adopted_ = 0;

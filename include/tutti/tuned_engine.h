@@ -51,6 +51,7 @@ class TunedEngine {
     engine_.backward(loss, weight, is_last);
   }
   StepTimes finish_step(double learning_rate);
+  StepTimes finish_step(const std::vector<double>& learning_rates);
   void expect_backward(double weight, bool is_last, std::function<void()> when_done = {}) {
     engine_.expect_backward(weight, is_last, std::move(when_done));
   }

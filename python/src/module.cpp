@@ -12,6 +12,7 @@
 #include "base/build_info.h"
 #include "base/exit_note.h"
 #include "comm/exchange.h"
+#include "meeting.h"
 #include "session.h"
 
 namespace tutti::python {
@@ -49,6 +50,19 @@ std::unique_ptr<Job> join(const std::string& transport, int device, double timeo
   return std::make_unique<Job>(Job::from_environment(options));
 }
 
+/// Options of a group of parameters, by the names that records have.
+OptimizerOptions group_options(const nlohmann::json& json) {
+  OptimizerOptions options;
+  options.name = json.at("name");
+  for (const OptimizerOption& option : optimizer_options()) {
+    std::string key = option.name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    if (json.contains(key)) std::visit([&](auto field) { json.at(key).get_to(options.*field); }, option.field);
+  }
+  check_optimizer(options);
+  return options;
+}
+
 /// Options of Python's by the names that records have: those of the strategy, of the optimizer, and of the run.
 SessionOptions session_options(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text);
@@ -68,15 +82,11 @@ SessionOptions session_options(const std::string& text) {
   tune.updates_parameters = json.at("updates_parameters");
   tune.wire = json.at("wire");
   tune.clip_norm = json.at("clip_norm");
-  const nlohmann::json& optimizer = json.at("optimizer");
-  tune.optimizer.name = optimizer.at("name");
-  for (const OptimizerOption& option : optimizer_options()) {
-    std::string key = option.name;
-    std::replace(key.begin(), key.end(), '-', '_');
-    if (!optimizer.contains(key)) continue;
-    std::visit([&](auto field) { optimizer.at(key).get_to(tune.optimizer.*field); }, option.field);
-  }
-  check_optimizer(tune.optimizer);
+  const nlohmann::json& groups = json.at("groups");
+  for (const nlohmann::json& group : groups) tune.more_groups.push_back(group_options(group));
+  tune.optimizer = tune.more_groups.at(0);
+  tune.more_groups.erase(tune.more_groups.begin());
+  options.number = json.at("number");
   check_wire(tune);
   options.share_buffers = json.at("share_buffers");
   const nlohmann::json& run = json.at("run");
@@ -89,7 +99,16 @@ SessionOptions session_options(const std::string& text) {
   return options;
 }
 
+/// A sum that was begun, with the tensor that it is made in.
+struct UnderWay {
+  torch::Tensor tensor;
+  std::unique_ptr<Work> work;
+};
+
 void define_job(py::module& module) {
+  py::class_<UnderWay>(module, "UnderWay")
+      .def(
+          "wait", [](UnderWay& under_way) { under_way.work->wait(); }, Release());
   py::class_<Job>(module, "Job")
       .def(py::init(&join), py::arg("transport"), py::arg("device"), py::arg("timeout"), Release())
       .def_property_readonly("rank", &Job::rank)
@@ -99,8 +118,10 @@ void define_job(py::module& module) {
       .def_property_readonly("transport", [](Job& job) { return std::string(job.communicator().name()); })
       .def(
           "all_reduce",
-          [](Job& job, const torch::Tensor& tensor) { job.communicator().all_reduce_sum(span_of(tensor))->wait(); },
-          Release())
+          [](Job& job, const torch::Tensor& tensor) {
+            return UnderWay{tensor, job.communicator().all_reduce_sum(span_of(tensor))};
+          },
+          Release(), py::keep_alive<0, 1>())
       .def(
           "broadcast",
           [](Job& job, const torch::Tensor& tensor, int root) {
@@ -119,19 +140,42 @@ void define_job(py::module& module) {
           "abort", [](Job& job, const std::string& reason) { job.communicator().abort(reason); }, Release());
 }
 
+void define_meeting(py::module& module) {
+  py::class_<Meeting>(module, "Meeting")
+      .def(py::init([](Job& job) { return std::make_unique<Meeting>(job.communicator()); }), py::keep_alive<1, 2>())
+      .def("meet", [](Meeting& meeting, int64_t missed) {
+        const Meeting::Answer answer = [&] {
+          const py::gil_scoped_release release;
+          return meeting.meet(missed);
+        }();
+        return py::make_tuple(answer.active, answer.session, answer.rates, answer.missed);
+      });
+}
+
 void define_session(py::module& module) {
   py::class_<Session>(module, "Session")
-      .def(py::init([](Job& job, const Named& parameters, const Named& buffers, const std::string& options) {
+      .def(py::init([](Job& job, Meeting& meeting, const Named& parameters, const std::vector<int>& groups,
+                       const Named& buffers, const std::string& options) {
              const SessionOptions parsed = session_options(options);
-             const TrainedTensors tensors{named(parameters), named(buffers)};
+             TrainedTensors tensors{named(parameters), named(buffers)};
+             for (std::size_t i = 0; i < groups.size(); ++i) tensors.parameters.at(i).group = groups[i];
              const py::gil_scoped_release release;
-             return std::make_unique<Session>(job, tensors, parsed);
+             return std::make_unique<Session>(job, meeting, tensors, parsed);
            }),
-           py::keep_alive<1, 2>())
+           py::keep_alive<1, 2>(), py::keep_alive<1, 3>())
       .def("begin_forward", &Session::begin_forward, Release())
       .def("synchronize", &Session::synchronize)
       .def("set_passes", &Session::set_passes)
       .def("finish_step", &Session::finish_step, Release())
+      .def("finish_scaled_step", &Session::finish_scaled_step, Release())
+      .def("take_part", &Session::take_part, Release())
+      .def("take_values", &Session::take_values, Release())
+      .def(
+          "set_options",
+          [](Session& session, std::size_t group, const std::string& options) {
+            session.set_options(group, group_options(nlohmann::json::parse(options)));
+          },
+          Release())
       .def("add_losses", &Session::add_losses)
       .def("drain", &Session::drain, Release())
       .def("settle", &Session::settle, Release())
@@ -143,6 +187,8 @@ void define_session(py::module& module) {
       .def_property_readonly("plan", [](const Session& session) { return describe(session.tuned().plan()); })
       .def_property_readonly("remark", [](const Session& session) { return session.tuned().remark(); })
       .def_property_readonly("is_profiled", [](const Session& session) { return session.tuned().decisions() > 0; })
+      .def_property_readonly("is_sharded",
+                             [](const Session& session) { return session.tuned().plan().sharded_optimizer; })
       .def_property_readonly("optimizer_state_bytes",
                              [](Session& session) { return session.engine().optimizer_state_bytes(); })
       .def("first_updates", [](Session& session) { return session.engine().first_updates(); })
@@ -173,6 +219,7 @@ PYBIND11_MODULE(_tutti, module) {
   py::register_exception<UsageError>(module, "UsageError", error.ptr());
   py::register_exception<CommFailed>(module, "PeerFailed", error.ptr());
   tutti::python::define_job(module);
+  tutti::python::define_meeting(module);
   tutti::python::define_session(module);
   module.def("has_peer_failed", &tutti::python::has_peer_failed);
   module.def("write_exit_note", &write_exit_note);

@@ -5,11 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 import torch
 
 from . import _tutti
+from ._catch_up import catch_up
 from ._tutti import Error, PeerFailed, UsageError, __version__
 
 for _kind in (Error, PeerFailed, UsageError):
@@ -34,9 +35,12 @@ class Job:
 
     def __init__(self, native: "_tutti.Job", *, device: torch.device, name: str, runs: str) -> None:
         self._native = native
+        self._meeting = _tutti.Meeting(native)
+        self._missed = 0  # steps that this rank took part in with nothing, since ranks last were at one place
         self._name = name
         self._runs = runs
         self._sessions: list = []
+        self._users: list = []  # who has them
         self._losses = None  # those of the first session
         self._pid = os.getpid()
         self._failed = ""  # why nothing more will be communicated
@@ -88,9 +92,26 @@ class Job:
         for session in self._sessions:
             session.drain()
 
+    def _meet(self) -> None:
+        """Before every collective between steps: until the others have come to one too, takes part in their steps."""
+        self._drain()
+        if self.size == 1 or not self._sessions:
+            return
+        while True:
+            active, number, rates, all_missed = self._meeting.meet(self._missed)
+            if active == 0:
+                break
+            self._sessions[number].take_part(rates)
+            self._sessions[number].drain()
+            self._missed += 1
+        if all_missed > 0:
+            missed, self._missed = self._missed, 0
+            catch_up(self, missed)
+
     def _finish(self) -> None:
         if self._losses is not None:
             self._losses.flush()
+        self._meet()
         for session in self._sessions:
             session.finish()
         self._native.finish()
@@ -177,7 +198,7 @@ def strategies() -> List[str]:
 
 def barrier() -> None:
     """Returns when every rank has called it. A collective."""
-    current()._drain()
+    current()._meet()
     current()._native.barrier()
 
 
@@ -188,21 +209,31 @@ def _carried(tensor: torch.Tensor) -> torch.Tensor:
 
 def all_reduce(tensor: torch.Tensor, average: bool = False) -> torch.Tensor:
     """The sum over all ranks, or their average, as a new tensor. A collective; added in the order of the ranks."""
+    return begin_all_reduce(tensor, average)()
+
+
+def begin_all_reduce(tensor: torch.Tensor, average: bool = False) -> Callable[[], torch.Tensor]:
+    """Begins it; what is returned waits for the end and gives the result."""
     job = current()
-    job._drain()
+    job._meet()
     carried = _carried(tensor).clone()
-    job._native.all_reduce(carried)
-    if average:
-        if not carried.is_floating_point():
-            carried = carried.float()
-        return (carried / job.size).to(tensor.device)
-    return carried.to(device=tensor.device, dtype=tensor.dtype)
+    work = job._native.all_reduce(carried)
+
+    def end() -> torch.Tensor:
+        work.wait()
+        result = carried
+        if average:
+            result = (carried if carried.is_floating_point() else carried.float()) / job.size
+            return result.to(tensor.device)
+        return result.to(device=tensor.device, dtype=tensor.dtype)
+
+    return end
 
 
 def broadcast(tensor: torch.Tensor, root: int = 0) -> torch.Tensor:
     """Rank ``root``'s tensor, in place, of the same shape and type on all ranks. A collective."""
     job = current()
-    job._drain()
+    job._meet()
     # Bytes, so that every type arrives as it is.
     flat = tensor.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8).clone()
     words = torch.zeros((flat.numel() + 7) // 8 * 8, dtype=torch.uint8)
@@ -254,8 +285,6 @@ def _at_exit() -> None:
         except Exception as error:  # noqa: BLE001 - whatever it was, the process must end, and say so
             sys.stderr.write(f"tutti: rank {job.rank}, at the end of the program: {error}\n")
             code = _EXIT_PEER_FAILED if isinstance(error, PeerFailed) else 1
-            if isinstance(error, PeerFailed):
-                sys.stderr.write("tutti: has another rank more batches? Put the loop into `with model.join(optimizer):`\n")
             job._abort(str(error))
     sys.stdout.flush()
     sys.stderr.flush()

@@ -43,7 +43,8 @@ class EngineUser:
         model: Optional[torch.nn.Module],
         strategy: str,
         updates: bool,
-        optimizer: Optional[dict] = None,
+        groups: Optional[List[dict]] = None,
+        group_of: Optional[Dict[int, int]] = None,
         wire: str = "fp32",
         clip_norm: float = 0.0,
         share_buffers: bool = True,
@@ -56,14 +57,15 @@ class EngineUser:
         self.model = model
         self.updates = updates
         self.synchronizes = True
-        self._joined = False
+        self.is_joined = False
         self._told = -1
         trained = [(name, p) for name, p in parameters if p.requires_grad]
-        self._ids = {id(p) for _, p in trained}
+        self.places = [id(p) for _, p in trained]  # in one order on all ranks
+        self._ids = set(self.places)
         self._versions = -1
         self._idle_steps = 0
         # All ranks learn of a problem of one of them before any begins.
-        job._drain()
+        job._meet()
         job._agree(self._problem(parameters, trained, strategy))
         name = type(model).__name__ if model is not None else "model"
         options = {
@@ -72,7 +74,8 @@ class EngineUser:
             "updates_parameters": updates,
             "wire": wire,
             "clip_norm": clip_norm,
-            "optimizer": optimizer or {"name": "sgd"},
+            "groups": groups or [{"name": "sgd"}],
+            "number": len(job._sessions),
             "share_buffers": share_buffers and bool(buffers),
             "run": {
                 "name": job._name if not job._sessions else f"{job._name}-{len(job._sessions) + 1}" if job._name else "",
@@ -85,7 +88,7 @@ class EngineUser:
                 "strategy": strategy,
                 "wire": wire,
                 "clip_norm": clip_norm,
-                "optimizer": optimizer["name"] if optimizer else "torch.optim",
+                "optimizer": groups[0]["name"] if groups else "torch.optim",
                 "outer_optimizer": not updates,
                 "precision": "fp32",
                 "device": job.device.type,
@@ -94,8 +97,10 @@ class EngineUser:
                 **(config or {}),
             },
         }
-        self.session = _tutti.Session(job._native, trained, buffers, json.dumps(options))
+        of = [(group_of or {}).get(id(p), 0) for _, p in trained]
+        self.session = _tutti.Session(job._native, job._meeting, trained, of, buffers, json.dumps(options))
         job._sessions.append(self.session)
+        job._users.append(self)
         job._losses = job._losses or Losses(self.session)
         _held.update({id(p): p for _, p in trained})
         if model is not None:
@@ -118,13 +123,13 @@ class EngineUser:
             return f"there is no strategy {strategy!r}; there are {', '.join(names)}"
         return ""
 
-    def begin_forward(self, inputs: Any) -> None:
-        """Before a forward pass of training."""
+    def begin_forward(self, inputs: Any, rates: Tuple[float, ...] = ()) -> None:
+        """Before a forward pass of training, in a step with these learning rates where the engine updates."""
         self._check_parameters()
-        if self._joined and self.synchronizes and self._told != self.session.steps:
+        if self.is_joined and self.synchronizes and self._told != self.session.steps:
             self._told = self.session.steps  # once a step, however often forward is called
             self._tell_others(True)
-        self.session.begin_forward(_samples_of(inputs))
+        self.session.begin_forward(_samples_of(inputs), rates)
 
     def _check_parameters(self) -> None:
         if self.model is None:
@@ -163,23 +168,23 @@ class EngineUser:
 
     def _tell_others(self, is_active: bool) -> bool:
         """Whether any rank still has a batch."""
-        self.session.drain()
+        self.job._drain()
         flag = torch.tensor([1 if is_active else 0])
-        self.job._native.all_reduce(flag)
+        self.job._native.all_reduce(flag).wait()
         return int(flag.item()) > 0
 
     @contextlib.contextmanager
     def join(self, step) -> Iterator[None]:
         """A loop over batches, of which ranks may have unequally many; `step` is a step with nothing."""
-        if self._joined:
+        if self.is_joined:
             raise UsageError("join() inside join()")
-        self._joined = True
+        self.is_joined = True
         try:
             yield
             while self._tell_others(False):
                 step()
         finally:
-            self._joined = False
+            self.is_joined = False
 
 
 def _own_memory(module, state_dict, prefix, local_metadata):

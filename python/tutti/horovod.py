@@ -1,22 +1,29 @@
 """Horovod's names, where they map one to one: ``import tutti.horovod as hvd`` in place of ``horovod.torch``.
 
-What it has: init, shutdown, rank, size, local_rank, allreduce, allreduce_, broadcast, broadcast_, broadcast_parameters,
-broadcast_optimizer_state, broadcast_object, DistributedOptimizer. Strategies are chosen with DistributedOptimizer's
-``strategy``.
+What it has: init, shutdown, rank, size, local_rank, allreduce, allreduce_, allreduce_async, allreduce_async_, poll,
+synchronize, broadcast, broadcast_, broadcast_parameters, broadcast_optimizer_state, broadcast_object,
+DistributedOptimizer; Average, Sum, Min, Max, Product. Strategies are chosen with DistributedOptimizer's ``strategy``.
+
+Every rank begins the same operations in the same order: names are not compared.
 """
 
 from __future__ import annotations
 
 import pickle
-from typing import Any, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 import torch
 
 from . import _job
+from ._catch_up import broadcast_bytes
 from ._job import UsageError, current
 from ._session import EngineUser
 
-Average, Sum = "average", "sum"
+Average, Sum, Min, Max, Product = "average", "sum", "min", "max", "product"
+
+# Operations under way, by their handles: what waits for each and gives its result.
+_under_way: Dict[int, Callable[[], torch.Tensor]] = {}
+_last_handle = 0
 
 
 def init(*args: Any, **kwargs: Any) -> None:
@@ -44,16 +51,73 @@ def local_rank() -> int:
     return current().local_rank
 
 
-def _averages(op: Optional[str], average: Optional[bool]) -> bool:
-    if op not in (None, Average, Sum):
-        raise UsageError(f"op={op!r}: there are Average and Sum")
-    return average if average is not None else op != Sum
+def _operation(op: Optional[str], average: Optional[bool]) -> str:
+    if op not in (None, Average, Sum, Min, Max, Product):
+        raise UsageError(f"op={op!r}: there are Average, Sum, Min, Max and Product")
+    if average is not None:
+        return Average if average else Sum
+    return op or Average
+
+
+def _of_all(tensor: torch.Tensor) -> torch.Tensor:
+    """Every rank's tensor, one below the other."""
+    rows = torch.zeros((size(), *tensor.shape), dtype=tensor.dtype, device=tensor.device)
+    rows[rank()] = tensor.detach()
+    return _job.all_reduce(rows)
 
 
 def allreduce(tensor: torch.Tensor, average: Optional[bool] = None, name: Optional[str] = None,
               op: Optional[str] = None) -> torch.Tensor:
-    """The average over ranks, or with ``op=Sum`` the sum."""
-    return _job.all_reduce(tensor, average=_averages(op, average))
+    """The average over ranks, or what ``op`` says."""
+    operation = _operation(op, average)
+    if operation in (Average, Sum):
+        return _job.all_reduce(tensor, average=operation == Average)
+    rows = _of_all(tensor)
+    return rows.amin(0) if operation == Min else rows.amax(0) if operation == Max else rows.prod(0).to(tensor.dtype)
+
+
+def allreduce_async(tensor: torch.Tensor, average: Optional[bool] = None, name: Optional[str] = None,
+                    op: Optional[str] = None) -> int:
+    """Begins an allreduce, for synchronize(). Not between backward() and the end of a step."""
+    global _last_handle
+    operation = _operation(op, average)
+    if operation in (Average, Sum):
+        end = _job.begin_all_reduce(tensor, average=operation == Average)
+    else:
+        result = allreduce(tensor, op=operation)
+        end = lambda: result  # noqa: E731
+    _last_handle += 1
+    _under_way[_last_handle] = end
+    return _last_handle
+
+
+def allreduce_async_(tensor: torch.Tensor, average: Optional[bool] = None, name: Optional[str] = None,
+                     op: Optional[str] = None) -> int:
+    """The same, whose result synchronize() puts into the tensor."""
+    handle = allreduce_async(tensor, average, name, op)
+    end = _under_way[handle]
+
+    def end_in_place() -> torch.Tensor:
+        with torch.no_grad():
+            return tensor.copy_(end())
+
+    _under_way[handle] = end_in_place
+    return handle
+
+
+def synchronize(handle: int) -> torch.Tensor:
+    """The result of an operation that was begun, once it is complete."""
+    if handle not in _under_way:
+        raise UsageError(f"there is no operation {handle}: synchronize() gives a result once")
+    return _under_way.pop(handle)()
+
+
+def poll(handle: int) -> bool:
+    """True, once the operation is complete: it waits for it."""
+    if handle in _under_way:
+        result = _under_way[handle]()
+        _under_way[handle] = lambda: result
+    return True
 
 
 def allreduce_(tensor: torch.Tensor, average: Optional[bool] = None, name: Optional[str] = None,
@@ -80,12 +144,9 @@ def broadcast_parameters(params: Any, root_rank: int = 0) -> None:
 
 def broadcast_object(obj: Any = None, root_rank: int = 0, name: Optional[str] = None) -> Any:
     """What the root has, on all ranks; anything that can be pickled."""
+    current()._meet()
     data = pickle.dumps(obj) if rank() == root_rank else b""
-    length = _job.broadcast(torch.tensor([len(data)]), root_rank)
-    buffer = torch.zeros(int(length.item()), dtype=torch.uint8)
-    if rank() == root_rank:
-        buffer.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
-    return pickle.loads(bytes(_job.broadcast(buffer, root_rank).tolist()))
+    return pickle.loads(broadcast_bytes(current(), data, root_rank))
 
 
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int = 0) -> None:

@@ -74,7 +74,7 @@ class DistributedDataParallel(torch.nn.Module):
 
         def step() -> None:
             optimizer.zero_grad(set_to_none=True)
-            self._engine.session.finish_step(0.0)
+            self._engine.session.finish_step([])
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             for scheduler in schedulers:

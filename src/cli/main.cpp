@@ -105,8 +105,8 @@ int run_copied_rank(const std::vector<std::string>& words);
 int run(int argc, char** argv) {
   CLI::App program("Tutti trains one neural network on many processors at once, and shows where the time goes.",
                    "./tutti");
-  program.set_version_flag("--version",
-                           fmt::format("tutti {} ({}, {})", build_version(), build_commit(), build_type()));
+  program.set_version_flag(
+      "--version", fmt::format("tutti {} ({}, {}, {})", build_version(), build_commit(), build_type(), build_torch()));
   bool as_json = false;
   program.add_flag("--json", as_json, "with --version: print JSON");
   program.require_subcommand(0, 1);
@@ -146,7 +146,10 @@ int run(int argc, char** argv) {
     program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr && has_word(argc, argv, "--json")) {
-      print_json({{"version", build_version()}, {"commit", build_commit()}, {"build", build_type()}});
+      print_json({{"version", build_version()},
+                  {"commit", build_commit()},
+                  {"build", build_type()},
+                  {"torch", build_torch()}});
       return 0;
     }
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version

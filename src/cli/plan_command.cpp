@@ -190,7 +190,7 @@ std::function<int()> add_plan_command(CLI::App& program) {
   command->add_option("--runs", arguments->runs_folder, "folder that holds the runs")->capture_default_str();
   command->add_option("--ranks", arguments->ranks,
                       "for another number of ranks (with the links as they were measured)");
-  command->add_flag("--print", "print the plan as a table (this is what it does)");
+  command->add_flag("--print")->description("print the plan as a table (this is what it does)");
   add_json_flag(*command, arguments->cluster.as_json);
   add_options(*command, strategy_option_table(arguments->strategy, "Strategy of a run", /*offers_auto=*/false));
   const auto group = [](CLI::Option* option) { option->group("On a cluster"); };

@@ -66,7 +66,7 @@ StepTimes CapturedStep::run(double learning_rate, const std::function<StepTimes(
 
 void CapturedStep::prepare_update(double learning_rate) {
   if (engine_.crosses_steps())  // the update of the step before is the first thing in it
-    engine_.update_->prepare(engine_.steps_done_, engine_.update_->learning_rate());
+    engine_.update_->prepare(engine_.steps_done_, engine_.update_->learning_rates()[0]);
   else
     engine_.update_->prepare(engine_.steps_done_ + 1, learning_rate);
 }

@@ -27,6 +27,16 @@
 
 namespace tutti {
 
+namespace {
+
+std::vector<OptimizerOptions> groups_of(const EngineOptions& options) {
+  std::vector<OptimizerOptions> groups = {options.optimizer};
+  groups.insert(groups.end(), options.more_groups.begin(), options.more_groups.end());
+  return groups;
+}
+
+}  // namespace
+
 TrainedTensors tensors_of(const torch::nn::Module& module) {
   TrainedTensors tensors;
   for (const auto& item : module.named_parameters()) tensors.parameters.push_back({item.key(), item.value()});
@@ -42,7 +52,7 @@ Engine::Engine(const TrainedTensors& tensors, Communicator& comm, const EngineOp
       options_(options),
       buffers_(tensors.buffers),
       space_(std::make_unique<FlatSpace>(tensors.parameters, comm)),
-      update_(std::make_unique<ParameterUpdate>(options.optimizer, options.clip_norm, *space_, comm)),
+      update_(std::make_unique<ParameterUpdate>(groups_of(options), options.clip_norm, *space_, comm)),
       link_(make_device_link(*space_, comm)),
       wire_(std::make_unique<Wire>(comm.size() > 1 ? options.wire : "fp32", space_->elements(), options.topk_ratio,
                                    comm)),
@@ -108,12 +118,12 @@ bool Engine::is_next_step_watched() const {
 
 void Engine::record_step(const std::function<void()>& record) {
   const int64_t steps_done = steps_done_;
-  const double learning_rate = update_->learning_rate();
+  const std::vector<double> learning_rates = update_->learning_rates();
   const auto forget = [&] {
     gate_.reset();
     is_step_open_ = is_recording_ = false;
     steps_done_ = steps_done;
-    update_->begin(steps_done, learning_rate);  // that of the step before may still be due
+    update_->begin(steps_done, learning_rates);  // that of the step before may still be due
     if (streams_ != nullptr) streams_->end_recording();
   };
   is_recording_ = true;
@@ -129,7 +139,7 @@ void Engine::record_step(const std::function<void()>& record) {
 }
 
 StepTimes Engine::repeat_step(double learning_rate) {
-  update_->begin(++steps_done_, learning_rate);
+  update_->begin(++steps_done_, {learning_rate});
   if (streams_ != nullptr) streams_->step_repeated(steps_done_);
   if (host_ == nullptr) return {};
   waited_s_ += host_->wait_for_step();
@@ -214,6 +224,7 @@ void Engine::open_step() {
   // The step before, where it is still under way, keeps the gradients' places until it is through.
   waited_s_ += executor_->wait_for_step();
   busy_before_s_ = executor_->busy_s();  // begin_step counts from 0 again
+  if (options_.step_opens) options_.step_opens();
   executor_->begin_step(steps_done_);
 }
 
@@ -303,7 +314,9 @@ void Engine::copy_gradients() {
   if (!places.empty()) copy_all(places, gradients);
 }
 
-StepTimes Engine::finish_step(double learning_rate) {
+StepTimes Engine::finish_step(double learning_rate) { return finish_step(std::vector<double>{learning_rate}); }
+
+StepTimes Engine::finish_step(const std::vector<double>& learning_rates) {
   open_step();  // a rank without samples has not yet
   if (copies_at_the_end() && !leaves_gradients()) copy_gradients();
   complete_outer_gradients();
@@ -312,7 +325,7 @@ StepTimes Engine::finish_step(double learning_rate) {
     space_->gradient(i).zero_();
     space_->parameters()[i].tensor.mutable_grad() = space_->gradient(i);
   }
-  update_->begin(++steps_done_, learning_rate);
+  update_->begin(++steps_done_, learning_rates);
   is_step_open_ = false;
   if (is_recorded_for_host()) {
     link_->backward_queued();
@@ -346,7 +359,7 @@ StepTimes Engine::complete_step() {
     update_->agree_on_new_parameters(written_);
     const TraceSpan span(recording(), TraceKind::update);
     const auto start = Clock::now();
-    update_->update_all();
+    was_left_out_ = !update_->update_all(std::exchange(inverse_scale_, {}));
     update_s = seconds_since(start);
   }
   times.comm_exposed_s = std::exchange(waited_s_, 0);
@@ -361,8 +374,12 @@ Plan Engine::adapted(Plan plan) const {
 }
 
 PlanNeeds Engine::needs() const {
-  return {comm_.node_ranks(), options_.clip_norm > 0, update_->has_new_parameters(),
-          find_optimizer(options_.optimizer.name).needs_whole_tensors, !options_.updates_parameters};
+  return {comm_.node_ranks(),
+          options_.clip_norm > 0,
+          update_->has_new_parameters(),
+          find_optimizer(options_.optimizer.name).needs_whole_tensors,
+          !options_.updates_parameters,
+          scales_gradients_};
 }
 
 void Engine::adopt(const Plan& plan, const Profile& profile) {
@@ -414,6 +431,21 @@ void Engine::settle() {
 std::optional<double> Engine::gradient_norm() const {
   if (steps_done_ == 0 || crosses_steps() || plan_.sharded_optimizer || leaves_gradients()) return std::nullopt;
   return update_->gradient_norm().item<double>();
+}
+
+void Engine::set_options(std::size_t group, const OptimizerOptions& options) {
+  if (!is_step_open_) drain();  // an open one has waited for the updates of the step before
+  update_->set_options(group, options);
+}
+
+void Engine::scale_gradients(double inverse_scale) {
+  scales_gradients_ = true;
+  if (crosses_steps())
+    throw UsageError(
+        "strategy '{}' has updated parameters before all gradients have come, so a step cannot be left out any more.\n"
+        "Scale gradients from the first step on, or take another strategy, as buckets.",
+        plan_.strategy);
+  inverse_scale_ = inverse_scale;
 }
 
 int64_t Engine::optimizer_state_bytes() const { return update_->state_bytes(); }

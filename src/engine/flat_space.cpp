@@ -14,7 +14,7 @@ namespace {
 std::vector<FlatParameter> trainable_parameters(const std::vector<NamedTensor>& tensors) {
   std::vector<FlatParameter> parameters;
   std::set<const void*> seen;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor, group] : tensors) {
     if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
     if (tensor.scalar_type() != torch::kFloat32)
       throw Error(
@@ -22,7 +22,7 @@ std::vector<FlatParameter> trainable_parameters(const std::vector<NamedTensor>& 
           "arithmetic",
           name, c10::toString(tensor.scalar_type()));
     const torch::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
-    parameters.push_back({name, tensor, dense.sizes().vec(), dense.strides().vec()});
+    parameters.push_back({name, tensor, dense.sizes().vec(), dense.strides().vec(), group});
   }
   return parameters;
 }

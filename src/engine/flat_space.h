@@ -17,6 +17,7 @@ struct FlatParameter {
   torch::Tensor tensor;
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;  // dense; channels-last weights stay so
+  int group;                     // of the optimizer's options
 };
 
 /// All trainable parameters of a model in one contiguous buffer and their gradients in another, laid out in the order

@@ -17,7 +17,8 @@ struct UpdateSlice {
   torch::Tensor gradients;
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t step = 1;  // 1 in the first update of these parameters
+  int64_t step = 1;                           // 1 in the first update of these parameters
+  const OptimizerOptions* options = nullptr;  // of these parameters; null: those that the optimizer was made with
 };
 
 /// An optimizer on flat buffers. Most act element by element, in one pass over the memory: any slice can be updated on
@@ -42,9 +43,12 @@ class FlatOptimizer {
   /// With a zeroed buffer for each name.
   FlatOptimizer(const OptimizerOptions& options, std::vector<std::string> state_names, const torch::Tensor& like);
 
-  const OptimizerOptions options_;
+  const OptimizerOptions& options_of(const UpdateSlice& slice) const {
+    return slice.options != nullptr ? *slice.options : options_;
+  }
 
  private:
+  const OptimizerOptions options_;
   const bool needs_whole_tensors_;
   const std::vector<std::string> state_names_;
   std::vector<torch::Tensor> state_;

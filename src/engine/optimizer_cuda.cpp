@@ -19,7 +19,8 @@ SgdRule sgd_rule(const OptimizerOptions& options) {
   return {static_cast<float>(options.momentum), static_cast<float>(options.weight_decay), options.nesterov};
 }
 
-AdamRule adam_rule(const OptimizerOptions& options, bool decoupled) {
+template <bool decoupled>
+AdamRule adam_rule(const OptimizerOptions& options) {
   return {options.beta1, options.beta2, options.epsilon, options.weight_decay, decoupled};
 }
 
@@ -27,13 +28,17 @@ LambRule lamb_rule(const OptimizerOptions& options) {
   return {options.beta1, options.beta2, options.epsilon, options.weight_decay};
 }
 
+/// What the kernels are told of options.
+template <typename Rule>
+using MakeRule = Rule (*)(const OptimizerOptions& options);
+
 template <typename Rule>
 class CudaOptimizer : public FlatOptimizer {
  public:
   CudaOptimizer(const OptimizerOptions& options, std::vector<std::string> state_names, const torch::Tensor& like,
-                const Rule& rule)
+                MakeRule<Rule> make_rule)
       : FlatOptimizer(options, std::move(state_names), like),
-        rule_(rule),
+        make_rule_(make_rule),
         on_device_(torch::zeros({static_cast<int64_t>(sizeof(StepScalars))},
                                 torch::TensorOptions(torch::kUInt8).device(like.device()))) {
     if (kIsLamb) sums_ = torch::zeros({kLambSums}, torch::TensorOptions(torch::kFloat64).device(like.device()));
@@ -61,10 +66,11 @@ class CudaOptimizer : public FlatOptimizer {
     run.lag = scalars_.step - slice.step;
     if (gradient_scale.defined()) run.gradient_scale = gradient_scale.data_ptr<float>();
     const auto stream = at::cuda::getCurrentCUDAStream();
+    const Rule rule = make_rule_(options_of(slice));
     if constexpr (kIsLamb)
-      check_cuda(update_on_device(rule_, run, sums_.data_ptr<double>(), stream), "updating parameters");
+      check_cuda(update_on_device(rule, run, sums_.data_ptr<double>(), stream), "updating parameters");
     else
-      check_cuda(update_on_device(rule_, run, stream), "updating parameters");
+      check_cuda(update_on_device(rule, run, stream), "updating parameters");
   }
 
  private:
@@ -72,7 +78,7 @@ class CudaOptimizer : public FlatOptimizer {
 
   StepScalars* device_scalars() const { return reinterpret_cast<StepScalars*>(on_device_.data_ptr<uint8_t>()); }
 
-  const Rule rule_;
+  const MakeRule<Rule> make_rule_;
   torch::Tensor on_device_;  // StepScalars
   StepScalars scalars_;      // what lies there, once the work queued so far is done
   bool is_known_ = false;
@@ -82,19 +88,19 @@ class CudaOptimizer : public FlatOptimizer {
 }  // namespace
 
 std::unique_ptr<FlatOptimizer> make_cuda_sgd(const OptimizerOptions& options, const torch::Tensor& like) {
-  return std::make_unique<CudaOptimizer<SgdRule>>(options, sgd_state(options), like, sgd_rule(options));
+  return std::make_unique<CudaOptimizer<SgdRule>>(options, sgd_state(options), like, sgd_rule);
 }
 
 std::unique_ptr<FlatOptimizer> make_cuda_adam(const OptimizerOptions& options, const torch::Tensor& like) {
-  return std::make_unique<CudaOptimizer<AdamRule>>(options, adam_state(), like, adam_rule(options, false));
+  return std::make_unique<CudaOptimizer<AdamRule>>(options, adam_state(), like, adam_rule<false>);
 }
 
 std::unique_ptr<FlatOptimizer> make_cuda_adamw(const OptimizerOptions& options, const torch::Tensor& like) {
-  return std::make_unique<CudaOptimizer<AdamRule>>(options, adam_state(), like, adam_rule(options, true));
+  return std::make_unique<CudaOptimizer<AdamRule>>(options, adam_state(), like, adam_rule<true>);
 }
 
 std::unique_ptr<FlatOptimizer> make_cuda_lamb(const OptimizerOptions& options, const torch::Tensor& like) {
-  return std::make_unique<CudaOptimizer<LambRule>>(options, adam_state(), like, lamb_rule(options));
+  return std::make_unique<CudaOptimizer<LambRule>>(options, adam_state(), like, lamb_rule);
 }
 
 }  // namespace tutti

@@ -11,18 +11,39 @@
 
 namespace tutti {
 
-ParameterUpdate::ParameterUpdate(const OptimizerOptions& options, double clip_norm, const FlatSpace& space,
+namespace {
+
+/// Those that an optimizer for all groups is made with: one group with momentum gives all of them that state.
+OptimizerOptions for_all(const std::vector<OptimizerOptions>& groups) {
+  OptimizerOptions options = groups[0];
+  for (const OptimizerOptions& group : groups) options.momentum = std::max(options.momentum, group.momentum);
+  return options;
+}
+
+}  // namespace
+
+ParameterUpdate::ParameterUpdate(std::vector<OptimizerOptions> groups, double clip_norm, const FlatSpace& space,
                                  Communicator& comm)
-    : options_(options),
+    : groups_(std::move(groups)),
       clip_norm_(clip_norm),
       space_(space),
       comm_(comm),
-      whole_{0, space.elements(), make_optimizer(options, space.values())},
-      first_update_(space.parameters().size(), 0) {}
+      whole_{0, space.elements(), make_optimizer(for_all(groups_), space.values())},
+      first_update_(space.parameters().size(), 0) {
+  for (const OptimizerOptions& group : groups_) check_optimizer(group);
+}
 
-void ParameterUpdate::begin(int64_t step, double learning_rate) {
+void ParameterUpdate::begin(int64_t step, std::vector<double> learning_rates) {
   step_ = step;
-  learning_rate_ = learning_rate;
+  learning_rates_ = std::move(learning_rates);
+}
+
+void ParameterUpdate::set_options(std::size_t group, const OptimizerOptions& options) {
+  check_optimizer(options);
+  const FlatOptimizer* const optimizer = any_optimizer();
+  if (options.momentum > 0 && optimizer != nullptr && optimizer->state_names().empty())
+    throw UsageError("the optimizer was made without momentum: give it one above 0 when it is made");
+  groups_.at(group) = options;
 }
 
 bool ParameterUpdate::can_be_recorded() const {
@@ -46,6 +67,13 @@ void ParameterUpdate::agree_on_new_parameters(const std::vector<char>& written) 
   comm_.all_reduce_sum({has_gradient.data(), has_gradient.size(), DataType::i64})->wait();
   for (std::size_t i = 0; i < has_gradient.size(); ++i)
     if (first_update_[i] == 0 && has_gradient[i] > 0) first_update_[i] = step_;
+}
+
+torch::Tensor ParameterUpdate::gradient_scale(double inverse_scale) const {
+  const torch::NoGradGuard no_grad;
+  if (clip_norm_ > 0) return (clip_norm_ / (gradient_norm() * inverse_scale + 1e-6)).clamp_max(1.0) * inverse_scale;
+  if (inverse_scale == 1) return {};
+  return torch::full({}, inverse_scale, space_.gradients().options());
 }
 
 torch::Tensor ParameterUpdate::gradient_norm() const {
@@ -87,22 +115,19 @@ torch::Tensor ParameterUpdate::gradient_norm() const {
   return torch::full({}, std::sqrt(sum), torch::kFloat32);
 }
 
-torch::Tensor ParameterUpdate::clip_factor() const {
-  if (clip_norm_ <= 0) return {};
-  const torch::NoGradGuard no_grad;
-  return (clip_norm_ / (gradient_norm() + 1e-6)).clamp_max(1.0);
-}
-
 void ParameterUpdate::update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale) {
   const torch::NoGradGuard no_grad;
   const int64_t length = share.end - share.begin;
   const torch::Tensor values = space_.values().narrow(0, share.begin, length);
   const torch::Tensor gradients = space_.gradients().narrow(0, share.begin, length);
-  // Neighbours that were first updated in the same step go together: in practice, one slice over everything. An
-  // optimizer that needs whole tensors gets them one by one.
+  // Neighbours of a group that were first updated in the same step go together: in practice, one slice over everything.
+  // An optimizer that needs whole tensors gets them one by one.
   const auto& slots = space_.slots();
   const auto since_of = [&](std::size_t slot) {
     return first_update_[static_cast<std::size_t>(slots[slot].parameter)];
+  };
+  const auto group_of = [&](std::size_t slot) {
+    return space_.parameters()[static_cast<std::size_t>(slots[slot].parameter)].group;
   };
   const auto end_of = [&](std::size_t slot) {
     return slot + 1 < slots.size() ? slots[slot + 1].begin : space_.elements();
@@ -111,17 +136,28 @@ void ParameterUpdate::update(const Share& share, int64_t begin, int64_t end, con
   while (slot < slots.size() && end_of(slot) <= begin) ++slot;
   while (slot < slots.size() && slots[slot].begin < end) {
     const int64_t from = std::max(begin, slots[slot].begin), since = since_of(slot);
+    const int group = group_of(slot);
     while (!share.optimizer->needs_whole_tensors() && slot + 1 < slots.size() && slots[slot + 1].begin < end &&
-           since_of(slot + 1) == since)
+           since_of(slot + 1) == since && group_of(slot + 1) == group)
       ++slot;
     const int64_t to = std::min(end, end_of(slot++));
     if (since == 0) continue;
-    share.optimizer->update({values, gradients, from - share.begin, to - share.begin, step_ + 1 - since},
-                            learning_rate_, gradient_scale);
+    share.optimizer->update({values, gradients, from - share.begin, to - share.begin, step_ + 1 - since,
+                             &groups_[static_cast<std::size_t>(group)]},
+                            rate_of(group), gradient_scale);
   }
 }
 
-void ParameterUpdate::update_all() { update(whole_, 0, space_.elements(), clip_factor()); }
+bool ParameterUpdate::update_all(std::optional<double> inverse_scale) {
+  if (inverse_scale && !torch::isfinite(space_.gradients()).all().item<bool>()) {
+    // As if this step had not been: what was updated before has made one step less than the engine.
+    for (int64_t& since : first_update_)
+      if (since > 0) ++since;
+    return false;
+  }
+  update(whole_, 0, space_.elements(), gradient_scale(inverse_scale.value_or(1)));
+  return true;
+}
 
 void ParameterUpdate::update_piece(const Plan& plan, const UpdatePiece& piece, TraceBuffer* recording) {
   const Share& share = plan.sharded_optimizer ? *shares_[piece.transfer] : whole_;
@@ -142,7 +178,7 @@ void ParameterUpdate::shard(const Plan& plan) {
     const int64_t begin = transfer.begin + static_cast<int64_t>(std::accumulate(
                                                counts.begin(), counts.begin() + comm_.rank(), std::size_t{0}));
     const int64_t length = static_cast<int64_t>(counts[static_cast<std::size_t>(comm_.rank())]);
-    Share share{begin, begin + length, make_optimizer(options_, space_.values().narrow(0, begin, length))};
+    Share share{begin, begin + length, make_optimizer(for_all(groups_), space_.values().narrow(0, begin, length))};
     const auto mine = share.optimizer->state();
     for (std::size_t b = 0; b < mine.size(); ++b) mine[b].copy_(everything[b].narrow(0, begin, length));
     shares_[i] = std::move(share);
@@ -176,7 +212,7 @@ void ParameterUpdate::unite(const Plan& plan) {
   if (whole_.optimizer) return;
   const torch::NoGradGuard no_grad;
   const std::vector<torch::Tensor> everything = gathered_state(plan);
-  whole_.optimizer = make_optimizer(options_, space_.values());
+  whole_.optimizer = make_optimizer(for_all(groups_), space_.values());
   const auto state = whole_.optimizer->state();
   for (std::size_t b = 0; b < state.size(); ++b) state[b].copy_(everything[b]);
   shares_.clear();

@@ -23,16 +23,18 @@ namespace tutti {
 /// when each parameter is updated. Borrows space and communicator.
 class ParameterUpdate {
  public:
-  ParameterUpdate(const OptimizerOptions& options, double clip_norm, const FlatSpace& space, Communicator& comm);
+  /// `groups`: the options of each group of parameters, of one optimizer.
+  ParameterUpdate(std::vector<OptimizerOptions> groups, double clip_norm, const FlatSpace& space, Communicator& comm);
 
-  /// Updates from now on belong to this step, 1 for the first.
-  void begin(int64_t step, double learning_rate);
+  /// Updates from now on belong to this step, 1 for the first. One learning rate for each group, or for all.
+  void begin(int64_t step, std::vector<double> learning_rates);
+  void set_options(std::size_t group, const OptimizerOptions& options);
   /// Whether an update can be recorded on a GPU and repeated.
   bool can_be_recorded() const;
   /// Tells the device what a recorded update of this step is to use.
   void prepare(int64_t step, double learning_rate);
   /// Of the step that begin() was last told.
-  double learning_rate() const { return learning_rate_; }
+  const std::vector<double>& learning_rates() const { return learning_rates_; }
   /// Some parameter has never had a gradient. All ranks know that together.
   bool has_new_parameters() const;
   /// A collective while has_new_parameters(): those that got a gradient on any rank (`written`, by parameter) are
@@ -40,8 +42,9 @@ class ParameterUpdate {
   void agree_on_new_parameters(const std::vector<char>& written);
   /// Of all gradients as they lie now; a tensor of one number on their device.
   torch::Tensor gradient_norm() const;
-  /// Everything, clipped; the optimizer is whole.
-  void update_all();
+  /// Everything, clipped; the optimizer is whole. Gradients are multiplied by `inverse_scale` first; where one is not
+  /// finite nothing changes, and the result is false.
+  bool update_all(std::optional<double> inverse_scale);
   /// A piece of a transfer of `plan`, as far as it is this rank's to update.
   void update_piece(const Plan& plan, const UpdatePiece& piece, TraceBuffer* recording);
 
@@ -66,12 +69,16 @@ class ParameterUpdate {
     std::unique_ptr<FlatOptimizer> optimizer;
   };
 
-  torch::Tensor clip_factor() const;
+  /// What gradients are multiplied by; undefined for 1.
+  torch::Tensor gradient_scale(double inverse_scale) const;
+  double rate_of(int group) const {
+    return learning_rates_[learning_rates_.size() > 1 ? static_cast<std::size_t>(group) : 0];
+  }
   void update(const Share& share, int64_t begin, int64_t end, const torch::Tensor& gradient_scale);
   std::vector<torch::Tensor> gathered_state(const Plan& plan) const;
   const FlatOptimizer* any_optimizer() const;
 
-  const OptimizerOptions options_;
+  std::vector<OptimizerOptions> groups_;
   const double clip_norm_;
   const FlatSpace& space_;
   Communicator& comm_;
@@ -79,7 +86,7 @@ class ParameterUpdate {
   std::vector<std::optional<Share>> shares_;  // by transfer, where it is
   std::vector<int64_t> first_update_;         // by parameter; 0: never
   int64_t step_ = 0;
-  double learning_rate_ = 0;
+  std::vector<double> learning_rates_ = {0.0};
 };
 
 }  // namespace tutti

@@ -8,6 +8,7 @@ std::string adapt(Plan& plan, const PlanNeeds& needs) {
   if (plan.servers == 0) plan.node_ranks = needs.node_ranks;
   const char* const reason = needs.outer_optimizer      ? "an optimizer outside the engine"
                              : needs.clips              ? "clipping by the global norm"
+                             : needs.scaled             ? "a scaled loss"
                              : needs.whole_tensors      ? "an optimizer that works on whole tensors"
                              : needs.has_new_parameters ? "a parameter that has had no gradient yet"
                                                         : nullptr;

@@ -15,6 +15,7 @@ struct PlanNeeds {
   bool has_new_parameters = false;  // some parameter has had no gradient yet: who updates it is agreed on at the end
   bool whole_tensors = false;       // the optimizer works on whole tensors, and slices end anywhere
   bool outer_optimizer = false;     // the caller updates, with an optimizer of its own
+  bool scaled = false;              // a step whose gradients are not all finite is left out
 };
 
 /// Changes the plan into one that meets them. Transfers still overlap backward. Returns what a person should know about

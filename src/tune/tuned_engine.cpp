@@ -48,8 +48,10 @@ TunedEngine::TunedEngine(const TrainedTensors& tensors, Communicator& comm, cons
 
 TunedEngine::~TunedEngine() = default;
 
-StepTimes TunedEngine::finish_step(double learning_rate) {
-  const StepTimes times = engine_.finish_step(learning_rate);
+StepTimes TunedEngine::finish_step(double learning_rate) { return finish_step(std::vector<double>{learning_rate}); }
+
+StepTimes TunedEngine::finish_step(const std::vector<double>& learning_rates) {
+  const StepTimes times = engine_.finish_step(learning_rates);
   const int64_t before = std::exchange(last_step_, engine_.steps_done());
   if (search_ && before + 1 != last_step_) search_->disturb();  // a GPU has repeated steps in between
   if (profiler_ && profiler_->steps() >= profile_steps())

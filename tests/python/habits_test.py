@@ -1,5 +1,6 @@
 """What PyTorch users are used to works, and gives what one process gives."""
 
+import contextlib
 import copy
 import os
 import shutil
@@ -114,6 +115,203 @@ def uneven():
     own.synchronize()
     digest = torch.cat([p.detach().reshape(-1) for p in net.parameters()])
     assert torch.equal(digest, tutti.broadcast(digest.clone(), 0))
+
+
+def digest_of(model, *optimizers):
+    """All that a rank goes on from."""
+    import torch
+
+    parts = [p.detach().reshape(-1) for p in model.parameters()]
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            parts.append(torch.tensor([float(group["lr"])]))
+            parts += [t.reshape(-1) for p in group["params"] for t in optimizer.state.get(p, {}).values()
+                      if isinstance(t, torch.Tensor)]
+    return torch.cat([part.float() for part in parts])
+
+
+def uneven_by_itself():
+    """Without join(): at the next collective, ranks that are through take part in the others' steps, and catch up."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+    ends = []
+    for joins in (True, False):
+        model = tutti.DistributedDataParallel(harness.make_network(), strategy="dear")
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+        for epoch in range(2):
+            with model.join(optimizer, scheduler) if joins else contextlib.nullcontext():
+                for step in range(2 + 3 * job.rank):
+                    x, y = whole_batch(model, job, step)
+                    optimizer.zero_grad()
+                    harness.loss_of(model(x), y).backward()
+                    optimizer.step()
+                    scheduler.step()
+            if epoch == 0 and not joins:  # a lone rank's evaluation holds nobody up for good
+                model.eval()(x)
+                model.train()
+            assert int(tutti.all_reduce(torch.tensor([job.rank + 1]))) == 3
+        ends.append(digest_of(model, optimizer))
+        assert torch.equal(ends[-1], tutti.broadcast(ends[-1].clone(), 1))
+    assert torch.equal(*ends)
+    for strategy in ("zero1", "bytescheduler"):
+        net = harness.make_network()
+        own = tutti.optim.AdamW(net, lr=0.01, strategy=strategy)
+        scheduler = torch.optim.lr_scheduler.StepLR(own, 2, 0.5)
+        for _ in range(2):
+            for step in range(9 - 3 * job.rank):
+                x, y = whole_batch(net, job, step)
+                harness.loss_of(net(x), y).backward()
+                own.step()
+                scheduler.step()
+            own.synchronize()
+            digest = digest_of(net, own)
+            assert torch.equal(digest, tutti.broadcast(digest.clone(), 0))
+    # Two models in turn, of which the last batch trains one alone.
+    models = [tutti.DistributedDataParallel(harness.make_network()) for _ in range(2)]
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.05) for model in models]
+    for step in range(4):
+        for number, (model, optimizer) in enumerate(zip(models, optimizers)):
+            if step == 3 and number > job.rank:
+                continue
+            x, y = whole_batch(model, job, step)
+            optimizer.zero_grad()
+            harness.loss_of(model(x), y).backward()
+            optimizer.step()
+    tutti.barrier()
+    digest = torch.cat([digest_of(*pair) for pair in zip(models, optimizers)])
+    assert torch.equal(digest, tutti.broadcast(digest.clone(), 0))
+
+
+def grouped():
+    """Groups with options of their own, schedulers on each, and the state in both directions with torch.optim."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+
+    def groups_of(net):
+        return [{"params": [net.first.bias, net.second.bias], "weight_decay": 0.0, "lr": 0.02},
+                {"params": net.second.weight, "weight_decay": 0.3}]
+
+    def all_groups_of(net):
+        taken = (net.first.bias, net.second.bias, net.second.weight)
+        return [{"params": [p for p in net.parameters() if not any(p is t for t in taken)]}, *groups_of(net)]
+
+    def scheduled(optimizer):
+        return torch.optim.lr_scheduler.LambdaLR(optimizer, [lambda step, power=power: 0.9 ** (power * step)
+                                                             for power in range(3)])
+
+    cases = (
+        ("zero1", tutti.optim.AdamW, torch.optim.AdamW, {"weight_decay": 0.1}),
+        ("dear", tutti.optim.SGD, torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.1}),
+        ("buckets", tutti.optim.Adam, torch.optim.Adam, {"betas": (0.8, 0.99)}),
+    )
+    for strategy, ours, theirs, options in cases:
+        net, expected = harness.make_network(), harness.make_network()
+        optimizer = ours(net, lr=0.03, param_groups=groups_of(net), strategy=strategy, **options)
+        reference = theirs(all_groups_of(expected), lr=0.03, **options)
+        schedulers = [scheduled(optimizer), scheduled(reference)]
+        for step in range(7):
+            x, y = whole_batch(net, job, step)
+            harness.loss_of(net(x), y).backward()
+            optimizer.step()
+            x, y = harness.make_samples(step * job.size * 4, job.size * 4)
+            reference.zero_grad()
+            harness.loss_of(expected(x), y).backward()
+            reference.step()
+            for scheduler in schedulers:
+                scheduler.step()
+            if step == 4:  # as OneCycleLR does
+                for one in (optimizer, reference):
+                    one.param_groups[1]["weight_decay"] = 0.2
+        state = optimizer.state_dict()
+        optimizer.synchronize()
+        check_close(net, expected)
+        again = theirs(all_groups_of(expected), lr=0.5, **options)
+        again.load_state_dict(copy.deepcopy({key: state[key] for key in ("state", "param_groups")}))
+        assert [group["lr"] for group in again.param_groups] == [group["lr"] for group in reference.param_groups]
+        back = harness.make_network()
+        back.load_state_dict(net.state_dict())
+        own = ours(back, lr=0.5, param_groups=groups_of(back), strategy=strategy, **options)
+        own.load_state_dict(reference.state_dict())
+        x, y = harness.make_samples(1000, 4)
+        harness.loss_of(back(x), y).backward()
+        own.step()
+        own.synchronize()
+        again.zero_grad()
+        harness.loss_of(expected(x), y).backward()
+        again.step()
+        check_close(back, expected)
+
+
+def scaled():
+    """A scaled loss: unscaled before the step, which all ranks leave out where a gradient of one of them overflows."""
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+
+    class Scaler:
+        """What tutti.optim uses of a GradScaler: PyTorch 1.13 has none for CPUs."""
+
+        def __init__(self):
+            self.scale, self._per_optimizer_states = 1024.0, {}
+
+        def get_scale(self):
+            return self.scale
+
+        def step(self, optimizer):
+            self._per_optimizer_states[id(optimizer)] = {}
+            optimizer.step(grad_scaler=self)
+            found = sum(float(t) for t in self._per_optimizer_states[id(optimizer)]["found_inf_per_device"].values())
+            if found:
+                self.scale /= 2
+
+    adam = lambda parameters: torch.optim.Adam(parameters, lr=0.01)  # noqa: E731
+    kinds = [Scaler]
+    if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler"):
+        kinds.append(lambda: torch.amp.GradScaler("cpu", init_scale=1024.0))
+    for make in kinds:
+        net = harness.make_network()
+        optimizer = tutti.optim.Adam(net, lr=0.01, strategy="zero1")
+        train_scaled(job, net, net, optimizer, make())
+        check_close(net, reference(6, adam, job.size))
+    # torch.optim's own; where there is none for CPUs, one that does nothing.
+    scaler = kinds[1]() if len(kinds) > 1 else torch.cuda.amp.GradScaler(enabled=False)
+    net = harness.make_network()
+    model = tutti.DistributedDataParallel(net, strategy="mgwfbp")
+    train_scaled(job, net, model, adam(model.parameters()), scaler)
+    check_close(net, reference(6, adam, job.size))
+
+
+def train_scaled(job, net, model, optimizer, scaler):
+    """Six steps, and one in between in which rank 1 overflows, where the scaler can tell."""
+    import torch
+
+    overflows = scaler.get_scale() > 1
+    for step in range(6):
+        if step == 3 and overflows:
+            before, scale = torch.cat([p.detach().reshape(-1).clone() for p in net.parameters()]), scaler.get_scale()
+            optimizer.zero_grad()
+            x, y = whole_batch(net, job, step)
+            (harness.loss_of(model(x), y) * scale * (float("inf") if job.rank == 1 else 1.0)).backward()
+            scaler.step(optimizer)
+            if hasattr(scaler, "update"):
+                scaler.update()
+            assert torch.equal(before, torch.cat([p.detach().reshape(-1) for p in net.parameters()]))
+            assert scaler.get_scale() == scale / 2, scaler.get_scale()
+        optimizer.zero_grad()
+        x, y = whole_batch(net, job, step)
+        (harness.loss_of(model(x), y) * scaler.get_scale()).backward()
+        scaler.step(optimizer)
+        if hasattr(scaler, "update"):
+            scaler.update()
 
 
 def fused():
@@ -245,15 +443,37 @@ def horovod_script():
     check_close(net, reference(6, sgd, hvd.size()))
     assert abs(float(hvd.allreduce(torch.tensor(float(hvd.rank())))) - (hvd.size() - 1) / 2) < 1e-6
     assert hvd.broadcast_object({"a": hvd.rank()}, 1) == {"a": 1}
+    mine = torch.tensor([hvd.rank() + 2, 5])
+    handles = [hvd.allreduce_async(mine * k, op=hvd.Sum) for k in (1, 10)]
+    assert hvd.poll(handles[1])
+    assert [hvd.synchronize(h).tolist() for h in handles] == [[5, 10], [50, 100]]
+    assert [hvd.allreduce(mine, op=op).tolist() for op in (hvd.Min, hvd.Max, hvd.Product)] == [[2, 5], [3, 5], [6, 25]]
+    hvd.synchronize(hvd.allreduce_async_(mine, op=hvd.Sum))
+    assert mine.tolist() == [5, 10]
 
 
-CASES = (wrapped, uneven, fused, buffers_and_ties, horovod_script)
+CASES = (wrapped, uneven, uneven_by_itself, fused, grouped, scaled, buffers_and_ties, horovod_script)
 
 
 def all_cases():
     """In one job: python3 and PyTorch take their time to start."""
     for case in CASES:
         case()
+
+
+def ends_at_different_times():
+    import tutti
+
+    job = tutti.init(name="ends")
+    net = harness.make_network()
+    model = tutti.DistributedDataParallel(net)
+    optimizer = __import__("torch").optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(9 if job.rank == 0 else 5):
+        x, y = whole_batch(model, job, step)
+        optimizer.zero_grad()
+        harness.loss_of(model(x), y).backward()
+        optimizer.step()
+    print("through")
 
 
 def over_mpi():
@@ -275,6 +495,12 @@ class Habits(unittest.TestCase):
     def test_a_wrapped_model_works_alone(self):
         self.expect_success("wrapped", ranks=1)
 
+    def test_a_rank_that_ends_early_takes_part_until_all_are_through(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, output = harness.run_case(2, "ends_at_different_times", cwd=folder)
+            self.assertEqual(code, 0, output)  # with other weights at the end it would not be
+            self.assertEqual(output.count("through"), 2, output)
+
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
     def test_ranks_of_mpirun_find_their_place(self):
         done = subprocess.run(["mpirun", "-n", "2", sys.executable, os.path.abspath(__file__), "case", "over_mpi"],
@@ -283,4 +509,5 @@ class Habits(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    harness.main({"all_cases": all_cases, "wrapped": wrapped, "over_mpi": over_mpi})
+    harness.main({"all_cases": all_cases, "wrapped": wrapped, "over_mpi": over_mpi,
+                  "ends_at_different_times": ends_at_different_times})

@@ -85,6 +85,23 @@ def optimizer_over_others():
         step(model, optimizer, number)
 
 
+def strange_group():
+    import torch
+
+    import tutti
+
+    tutti.init()
+    tutti.optim.Adam(harness.make_network(), param_groups=[{"params": [torch.nn.Parameter(torch.ones(7))]}])
+
+
+def amsgrad():
+    import tutti
+
+    tutti.init()
+    net = harness.make_network()
+    tutti.optim.Adam(net, param_groups=[{"params": [net.unused], "amsgrad": True}])
+
+
 def optimizer_of_tensors():
     import tutti
 
@@ -140,7 +157,8 @@ def one_rank_raises():
         step(model, optimizer, number)
 
 
-def one_rank_ends_early():
+def collectives_of_a_loop():
+    """A rank that is through goes on to another collective than the one in the others' loop."""
     import torch
 
     import tutti
@@ -150,6 +168,8 @@ def one_rank_ends_early():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for number in range(10 if job.rank == 0 else 6):
         step(model, optimizer, number)
+        tutti.all_reduce(torch.ones(1))
+    tutti.all_reduce(torch.ones(1))
 
 
 def other_updates():
@@ -171,6 +191,8 @@ REFUSED = (
     (wrap_and_optimizer, "UsageError: the model has been given to Tutti before"),
     (unknown_strategy, "UsageError: there is no strategy 'bucket'; there are"),
     (optimizer_of_tensors, "UsageError: give Adam the model itself, not generator"),
+    (strange_group, "UsageError: param_groups has a tensor of shape (7,) that is no parameter of the model"),
+    (amsgrad, "UsageError: tutti.optim has no amsgrad: take torch.optim"),
     (parameter_added_later, "UsageError: parameter 'late.weight' came to the model"),
     (moved_later, "Error: parameter 'sometimes' has other memory than when the model was given to Tutti"),
     (optimizer_over_others, "UsageError: an optimizer has made steps, but no parameter of this model has changed"),
@@ -223,10 +245,11 @@ class Misuse(unittest.TestCase):
         self.assertRegex(output, r"(?m)^RuntimeError: .*ended with ValueError: a file of rank 1 is missing")
         self.assertIn("rank 1 of 2 failed: exit code 1", output)
 
-    def test_a_rank_that_ends_early_ends_the_others(self):
-        code, output = self.run_case("one_rank_ends_early")
+    def test_unequal_loops_with_collectives_in_them_end_with_both_places(self):
+        code, output = self.run_case("collectives_of_a_loop")
         self.assertNotEqual(code, 0, output)
-        self.assertIn("with model.join(optimizer):", output)
+        self.assertRegex(output, r"rank 0 is at misuse_test.py:\d+, and rank 1 at misuse_test.py:\d+")
+        self.assertIn("with model.join(optimizer)", output)
 
     def test_ranks_that_update_otherwise_are_told_at_the_end(self):
         code, output = self.run_case("other_updates")

@@ -385,16 +385,76 @@ test_ranks_find_the_python_module_that_was_built_for_their_pytorch() {
   chmod +x "$tree"/*/python3
   capture env TORCH_DIR="$tree/torch" "$tree/tutti" --version
   folder=$(dirname "$(find "$tree/build" -name tutti -type f)")
-  mkdir -p "$folder/python/tutti" "$tree/build/python/python/tutti"
+  mkdir -p "$folder/python/tutti" "$tree/build/torch-2.9/python/tutti" "$tree/build/torch-2.8/python/tutti"
+  echo "torch-2.8 /home/me/other/torch/share/cmake/Torch $tree" >"$tree/build/torch-2.8/.tutti-configured"
+  echo "torch-2.9 /home/me/torch/share/cmake/Torch $tree" >"$tree/build/torch-2.9/.tutti-configured"
   run_with() { capture env -u PYTHONPATH TORCH_DIR="$tree/torch" "$tree/tutti" run -- "$tree/$1/python3"; }
   run_with debian
   expect_text "{$folder/python}"
   run_with pip
-  expect_text "{$tree/build/python/python}"
+  expect_text "{$tree/build/torch-2.9/python}"
   run_with none
   expect_text "{$folder/python}"
   run_with installed
   expect_no_text "{"
+}
+
+# A folder with a python3 that says of its PyTorch: KIND, VERSION, where it is or why it is of no use. It looks for
+# packages in the folder `packages` beside it.
+python_that_says() {
+  local folder
+  folder=$(mktemp -d "$scratch/python XXXXXX")
+  mkdir "$folder/packages"
+  printf '#!/bin/sh\ncat "%s/answer"\n' "$folder" >"$folder/python3"
+  printf '%s\n' "$@" "$folder/packages" >"$folder/answer"
+  chmod +x "$folder/python3"
+  touch -d '1 minute ago' "$folder/packages"
+  printf '%s' "$folder"
+}
+has_system_torch() { compgen -G '/usr/lib/*/cmake/Torch/TorchConfig.cmake' >/dev/null; }
+
+test_the_pytorch_of_python3_is_built_with_in_a_folder_of_its_own() {
+  local tree python
+  tree=$(small_tree)
+  python=$(python_that_says usable 2.9.1 "$tree/torch/share/cmake")
+  capture env PATH="$python:$PATH" "$tree/tutti" x
+  expect_status 0
+  expect_text "configuring build/torch-2.9 with PyTorch 2.9.1 of python3 ($tree/torch/share/cmake/Torch)"
+  expect_last_line "[x]"
+  capture env PATH="$python:$PATH" "$tree/tutti" x
+  [[ $output == "[x]" ]] || fail "the second time it said $output"
+  # TORCH_DIR decides otherwise; back again nothing is configured or built.
+  cp -r "$tree/torch" "$tree/mine"
+  capture env PATH="$python:$PATH" TORCH_DIR="$tree/mine" "$tree/tutti" x
+  expect_text "configuring build/release with TORCH_DIR's libtorch"
+  capture env PATH="$python:$PATH" "$tree/tutti" x
+  expect_no_text "configuring"
+  # Another python3 is asked by name.
+  capture env TUTTI_PYTHON="$(python_that_says usable 2.10.0 "$tree/mine/share/cmake")/python3" "$tree/tutti" x
+  expect_text "configuring build/torch-2.10 with PyTorch 2.10.0 of "
+}
+
+test_a_python3_without_a_usable_pytorch_leaves_the_build_to_debian_and_says_why() {
+  has_system_torch || return 0
+  local tree python
+  tree=$(small_tree)
+  python=$(python_that_says unusable 2.0.1 "it is older than 2.1")
+  capture env PATH="$python:$PATH" "$tree/tutti" x
+  expect_status 0
+  expect_text "tutti: python3 has PyTorch 2.0.1, but it is older than 2.1: building with Debian's libtorch"
+  expect_text "configuring build/release with Debian's libtorch"
+  [[ $(grep -c "but it is older" <<<"$output") == 1 ]] || fail "said it more than once: $output"
+  python=$(python_that_says none "" "")
+  capture env PATH="$python:$PATH" "$tree/tutti" x
+  [[ $output == "[x]" ]] || fail "without a PyTorch it said $output"
+  # One that is installed there later is noticed.
+  printf '%s\n' usable 2.9.1 "$tree/torch/share/cmake" "$python/packages" >"$python/answer"
+  touch -d '1 minute' "$python/packages"
+  capture env PATH="$python:$PATH" "$tree/tutti" x
+  expect_text "configuring build/torch-2.9"
+  # And left alone by a build that asks for Debian's.
+  capture env PATH="$python:$PATH" TUTTI_BUILD=release "$tree/tutti" x
+  [[ $output == "[x]" ]] || fail "with TUTTI_BUILD=release it said $output"
 }
 
 # --- runs them and reports as GoogleTest does -----------------------------------------------------------------------

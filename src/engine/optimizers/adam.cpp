@@ -15,19 +15,20 @@ class CpuAdam : public FlatOptimizer {
       : FlatOptimizer(options, adam_state(), like), decoupled_(decoupled) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
+    const OptimizerOptions& options = options_of(slice);
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
     float* const mean = state()[0].data_ptr<float>();
     float* const square = state()[1].data_ptr<float>();
     const double steps = static_cast<double>(slice.step);
-    const double correction1 = 1 - std::pow(options_.beta1, steps), correction2 = 1 - std::pow(options_.beta2, steps);
-    const float shrink = static_cast<float>(decoupled_ ? 1 - learning_rate * options_.weight_decay : 1);
-    const float decay = static_cast<float>(decoupled_ ? 0 : options_.weight_decay);
-    const float beta1 = static_cast<float>(options_.beta1), one_less_beta1 = static_cast<float>(1 - options_.beta1);
-    const float beta2 = static_cast<float>(options_.beta2), one_less_beta2 = static_cast<float>(1 - options_.beta2);
+    const double correction1 = 1 - std::pow(options.beta1, steps), correction2 = 1 - std::pow(options.beta2, steps);
+    const float shrink = static_cast<float>(decoupled_ ? 1 - learning_rate * options.weight_decay : 1);
+    const float decay = static_cast<float>(decoupled_ ? 0 : options.weight_decay);
+    const float beta1 = static_cast<float>(options.beta1), one_less_beta1 = static_cast<float>(1 - options.beta1);
+    const float beta2 = static_cast<float>(options.beta2), one_less_beta2 = static_cast<float>(1 - options.beta2);
     const float step_size = static_cast<float>(learning_rate / correction1);
     const float inverse_root = static_cast<float>(1 / std::sqrt(correction2));
-    const float epsilon = static_cast<float>(options_.epsilon), scale = scale_of(gradient_scale);
+    const float epsilon = static_cast<float>(options.epsilon), scale = scale_of(gradient_scale);
     at::parallel_for(slice.begin, slice.end, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const float value = shrink * values[i];

@@ -19,15 +19,16 @@ class CpuLamb : public FlatOptimizer {
   CpuLamb(const OptimizerOptions& options, const torch::Tensor& like) : FlatOptimizer(options, adam_state(), like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
+    const OptimizerOptions& options = options_of(slice);
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
     float* const mean = state()[0].data_ptr<float>();
     float* const square = state()[1].data_ptr<float>();
-    const float beta1 = static_cast<float>(options_.beta1), one_less_beta1 = static_cast<float>(1 - options_.beta1);
-    const float beta2 = static_cast<float>(options_.beta2), one_less_beta2 = static_cast<float>(1 - options_.beta2);
-    const float inverse1 = static_cast<float>(1 / bias_correction(options_.beta1, slice.step));
-    const float inverse_root2 = static_cast<float>(1 / std::sqrt(bias_correction(options_.beta2, slice.step)));
-    const float epsilon = static_cast<float>(options_.epsilon), decay = static_cast<float>(options_.weight_decay);
+    const float beta1 = static_cast<float>(options.beta1), one_less_beta1 = static_cast<float>(1 - options.beta1);
+    const float beta2 = static_cast<float>(options.beta2), one_less_beta2 = static_cast<float>(1 - options.beta2);
+    const float inverse1 = static_cast<float>(1 / bias_correction(options.beta1, slice.step));
+    const float inverse_root2 = static_cast<float>(1 / std::sqrt(bias_correction(options.beta2, slice.step)));
+    const float epsilon = static_cast<float>(options.epsilon), decay = static_cast<float>(options.weight_decay);
     const float scale = scale_of(gradient_scale);
     const auto direction = [=](int64_t i) {
       return inverse1 * mean[i] / (std::sqrt(square[i]) * inverse_root2 + epsilon) + decay * values[i];

@@ -12,10 +12,11 @@ class CpuSgd : public FlatOptimizer {
       : FlatOptimizer(options, sgd_state(options), like) {}
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
+    const OptimizerOptions& options = options_of(slice);
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
     const float rate = static_cast<float>(learning_rate), scale = scale_of(gradient_scale);
-    const float decay = static_cast<float>(options_.weight_decay);
+    const float decay = static_cast<float>(options.weight_decay);
     if (state().empty()) {
       at::parallel_for(slice.begin, slice.end, kGrain, [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) values[i] -= rate * (scale * gradients[i] + decay * values[i]);
@@ -24,8 +25,8 @@ class CpuSgd : public FlatOptimizer {
     }
     // A zeroed buffer makes the first step's momentum equal to its gradient, as torch has it.
     float* const momentum = state()[0].data_ptr<float>();
-    const float keep = static_cast<float>(options_.momentum);
-    const bool nesterov = options_.nesterov;
+    const float keep = static_cast<float>(options.momentum);
+    const bool nesterov = options.nesterov;
     at::parallel_for(slice.begin, slice.end, kGrain, [=](int64_t begin, int64_t end) {
       if (nesterov) {
         for (int64_t i = begin; i < end; ++i) {
