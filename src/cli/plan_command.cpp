@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -75,7 +76,16 @@ void print_predictions(const RecordedRun& run, const std::optional<PlannedStrate
   }
   if (asked && rules.allows(find_strategy(asked->name))) add(*asked, ", as asked");
   for (const PlannedStrategy& one : plan_run(run.profile, *run.links, ranks, rules)) add(one, "");
-  const PlannedStrategy& best = best_of(rows);
+  std::vector<std::optional<double>> measured_s(rows.size());
+  for (std::size_t i = 0; has_run && i < rows.size(); ++i) {
+    const auto tried = run.tried_s.find(rows[i].name + " " + rows[i].settings);
+    if (i == 0)
+      measured_s[i] = run.step_s;
+    else if (tried != run.tried_s.end())
+      measured_s[i] = tried->second;
+  }
+  const PlannedStrategy& best = best_of(rows, measured_s);
+  const std::optional<double>& best_measured_s = measured_s[static_cast<std::size_t>(&best - rows.data())];
 
   fmt::print("simulated on {} ranks, each strategy with the sizes found best for it:\n", ranks);
   if (!has_run)
@@ -83,22 +93,21 @@ void print_predictions(const RecordedRun& run, const std::optional<PlannedStrate
   fmt::print("  {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", "strategy", "transfers", "step", "exposed", "measured",
              "sizes");
   const auto ms = [](double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3); };
-  const auto measured = [&](std::size_t i) -> std::string {
-    if (!has_run) return "";
-    if (i == 0) return run.step_s ? ms(*run.step_s) : "";
-    const auto tried = run.tried_s.find(rows[i].name + " " + rows[i].settings);
-    return tried == run.tried_s.end() ? "" : ms(tried->second);
-  };
   for (std::size_t i = 0; i < rows.size(); ++i)
     fmt::print("{} {:<26} {:>9} {:>11} {:>11} {:>11}  {}\n", &rows[i] == &best ? "*" : " ", labels[i],
-               rows[i].plan.transfers.size(), ms(rows[i].step.step_s), ms(rows[i].step.exposed_s), measured(i),
-               rows[i].settings);
+               rows[i].plan.transfers.size(), ms(rows[i].step.step_s), ms(rows[i].step.exposed_s),
+               measured_s[i] ? ms(*measured_s[i]) : "", rows[i].settings);
   fmt::print("\n{}", kBestMeans);
   if (has_run)
     fmt::print("measured: the median of the run's steps after warm-up{}.\n",
                run.tried_s.empty() ? "" : "; of others, of the steps in which auto tried them");
+  if (std::any_of(measured_s.begin(), measured_s.end(), [](const auto& step_s) { return step_s.has_value(); }))
+    fmt::print("What was measured decides; others count as predicted, times what measured steps took longer.\n");
   fmt::print("\n{}", reasons(best, cluster, ranks));
-  if (has_run && &best != &rows[0])
+  if (!has_run || &best == &rows[0]) return;
+  if (best_measured_s && run.step_s)
+    fmt::print("The run's own plan took {:.1f} % longer, as measured.\n", (*run.step_s / *best_measured_s - 1) * 100);
+  else if (rows[0].step.step_s > best.step.step_s)
     fmt::print("The run's own plan is predicted to take {:.1f} % longer.\n",
                (rows[0].step.step_s / best.step.step_s - 1) * 100);
 }
