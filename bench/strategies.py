@@ -25,7 +25,11 @@ def train(arguments, strategy, link):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-        return json.loads(summary.read_text())
+        result = json.loads(summary.read_text())
+        if not result["samples_per_s_steady"] > 0:
+            sys.exit(f"--steps {arguments.steps} of {strategy}: all of them are warm-up, so there is no speed to compare; "
+                     f"give at least {2 * max(10, result.get('warm_up_steps', 0))}")
+        return result
 
 
 def main():

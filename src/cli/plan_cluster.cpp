@@ -80,6 +80,20 @@ std::vector<int> sizes_of(const ClusterPlanArguments& arguments, const Cluster& 
   return sizes;
 }
 
+/// More ranks than were measured: more machines like them, or more ranks in the one that there was. Says so.
+std::string grow(Cluster& cluster, const ClusterPlanArguments& arguments) {
+  const int most = arguments.sizes.empty() ? 0 : *std::max_element(arguments.sizes.begin(), arguments.sizes.end());
+  const int measured = cluster.devices();
+  if (!cluster.is_from_links || arguments.nodes > 0 || most <= measured) return "";
+  NodeGroup& nodes = cluster.groups.back();
+  if (nodes.count == 1) {
+    nodes.devices = most;
+    return fmt::format("{} ranks in one machine like the one where {} were measured\n", most, measured);
+  }
+  nodes.count = (most + nodes.devices - 1) / nodes.devices;
+  return fmt::format("{} machines with links like those of the {} ranks that were measured\n", nodes.count, measured);
+}
+
 Workload workload_of(const ClusterPlanArguments& arguments) {
   Workload workload;
   workload.model = arguments.model;
@@ -156,14 +170,17 @@ int plan_cluster(const ClusterPlanArguments& arguments) {
   check(arguments);
   Cluster cluster = load_cluster(arguments.cluster);
   if (arguments.nodes > 0) cluster.groups.back().count = arguments.nodes;
+  const std::string assumed = grow(cluster, arguments);
   const Workload workload = workload_of(arguments);
   const std::vector<int> sizes = sizes_of(arguments, cluster);
 
-  if (!arguments.as_json)
+  if (!arguments.as_json) {
     fmt::print("{}: {}\n{}, batch {:g} per rank{}, {}; simulated, not measured\n", cluster.name, cluster.about,
                arguments.model, arguments.batch,
                arguments.accumulate > 1 ? fmt::format(" × {} micro-batches", arguments.accumulate) : "",
                arguments.optimizer);
+    fmt::print("{}", assumed);
+  }
   std::string records;
   std::vector<PlannedStrategy> planned;
   nlohmann::json sizes_json = nlohmann::json::array();

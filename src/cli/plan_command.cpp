@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -88,8 +89,12 @@ std::vector<PredictedPlan> predict(const RecordedRun& run, const std::optional<P
 /// Which of them is the best.
 std::size_t best_of(const std::vector<PredictedPlan>& rows) {
   std::vector<PlannedStrategy> planned;
-  for (const PredictedPlan& row : rows) planned.push_back(row.planned);
-  return static_cast<std::size_t>(&best_of(planned) - planned.data());
+  std::vector<std::optional<double>> measured_s;
+  for (const PredictedPlan& row : rows) {
+    planned.push_back(row.planned);
+    measured_s.push_back(row.measured_s);
+  }
+  return static_cast<std::size_t>(&best_of(planned, measured_s) - planned.data());
 }
 
 void print_predictions(const RecordedRun& run, const std::vector<PredictedPlan>& rows, int ranks) {
@@ -112,8 +117,15 @@ void print_predictions(const RecordedRun& run, const std::vector<PredictedPlan>&
   if (has_run)
     fmt::print("measured: the median of the run's steps after warm-up{}.\n",
                run.tried_s.empty() ? "" : "; of others, of the steps in which auto tried them");
+  const auto is_measured = [](const PredictedPlan& row) { return row.measured_s.has_value(); };
+  if (std::any_of(rows.begin(), rows.end(), is_measured))
+    fmt::print("What was measured decides; others count as predicted, times what measured steps took longer.\n");
   fmt::print("\n{}", reasons(rows[best].planned, cluster, ranks));
-  if (has_run && best != 0)
+  if (!has_run || best == 0) return;
+  if (rows[best].measured_s && run.step_s)
+    fmt::print("The run's own plan took {:.1f} % longer, as measured.\n",
+               (*run.step_s / *rows[best].measured_s - 1) * 100);
+  else if (rows[0].planned.step.step_s > rows[best].planned.step.step_s)
     fmt::print("The run's own plan is predicted to take {:.1f} % longer.\n",
                (rows[0].planned.step.step_s / rows[best].planned.step.step_s - 1) * 100);
 }
@@ -168,7 +180,8 @@ int run(const PlanArguments& arguments, bool has_strategy, bool has_batch) {
              profile.forward_s * 1e3, profile.backward_s * 1e3, profile.update_s * 1e3, profile.rest_s * 1e3);
   if (!run.links) {
     fmt::print(
-        "The run did not measure its links; one with --strategy mgwfbp or bytescheduler does, and makes predictions "
+        "The run did not measure its links; one with --strategy mgwfbp or bytescheduler does, and makes "
+        "predictions "
         "possible.\n");
     return 0;
   }

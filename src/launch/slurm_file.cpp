@@ -46,6 +46,8 @@ int number_or(const std::optional<std::string>& text, int otherwise) {
   return error == std::errc() && end == text->data() + text->size() ? value : otherwise;
 }
 
+/// A sweep starts the ranks of its cells itself: it runs once, in the job's first node.
+bool is_bench(const SlurmJob& job) { return job.command.front() == "bench"; }
 bool is_train(const SlurmJob& job) { return job.command.front() == "train"; }
 
 void check_train(const SlurmJob& job) {
@@ -168,11 +170,105 @@ std::string sbatch_lines(const SlurmJob& job) {
       "# The job may be started again: after it was pre-empted, after a node failed, or by itself, see below.\n"
       "#SBATCH --requeue\n"
       "\n"
-      "# The ranks get SIGUSR1 so many seconds before the job's time is over (Slurm may be up to {} s early): they\n"
-      "# save a checkpoint and stop.\n"
-      "#SBATCH --signal=USR1@{}\n",
-      job.log.empty() ? "%x-%j.log" : job.log, kSignalEarly, job.signal_seconds);
+      "# {} SIGUSR1 so many seconds before the job's time is over (Slurm may be up to {} s early): {}\n"
+      "#SBATCH --signal={}USR1@{}\n",
+      job.log.empty() ? "%x-%j.log" : job.log, is_bench(job) ? "This script gets" : "The ranks get", kSignalEarly,
+      is_bench(job) ? "it\n# stops the sweep." : "they\n# save a checkpoint and stop.", is_bench(job) ? "B:" : "",
+      job.signal_seconds);
   return text;
+}
+
+/// Words of a command line, one option with its values a line.
+std::string lines_of_words(const std::string& program, const Words& words) {
+  std::string text = shell_quote(program);
+  for (const std::string& word : words) text += (word.compare(0, 2, "--") == 0 ? " \\\n    " : " ") + shell_quote(word);
+  return text;
+}
+
+/// The part of the file that runs a sweep. Each start of the job goes on with the sweep's folder.
+std::string bench_text(const SlurmJob& job) {
+  std::optional<std::string> given = option_value(job.command, "--output");
+  if (!given) given = option_value(job.command, "-o");
+  const bool resumes = has_option(job.command, "--resume");
+  const std::string folder =
+      given ? shell_quote(*given)
+            : fmt::format("{}/{}-\"$SLURM_JOB_ID\"", shell_quote(option_value(job.command, "--runs").value_or("runs")),
+                          job_name(job));
+  const std::string first =
+      lines_of_words(job.program, job.command) + (given || resumes ? "" : " \\\n    --output \"$folder\"");
+  const std::string command = resumes ? fmt::format("{} &\n", first)
+                                      : fmt::format(
+                                            "# The sweep's folder; a later start of the job goes on with it.\n"
+                                            "folder={}\n"
+                                            "if [ -e \"$folder/sweep.json\" ]; then\n"
+                                            "  {} bench --resume \"$folder\" &\n"
+                                            "else\n"
+                                            "  {} &\n"
+                                            "fi\n",
+                                            folder, shell_quote(job.program), first);
+  return fmt::format(
+      "# SIGTERM comes when somebody ends the job (scancel) or Slurm takes its nodes for another (pre-emption): what\n"
+      "# becomes of the job is then decided already. SIGUSR1 says that its time is nearly over.\n"
+      "is_ended=no\n"
+      "sweep=\n"
+      "stop_sweep() {{ [ -z \"$sweep\" ] || kill -TERM \"$sweep\"; }}\n"
+      "trap 'is_ended=yes; stop_sweep' TERM\n"
+      "trap stop_sweep USR1\n"
+      "\n"
+      "echo \"Job $SLURM_JOB_ID, start $((${{SLURM_RESTART_COUNT:-0}} + 1)): a sweep on\" \\\n"
+      "  \"$SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST\"\n"
+      "\n"
+      "export SLURM_PMIX_FENCE=\"${{SLURM_PMIX_FENCE:-{fence}}}\" SLURM_MPI_TYPE=\"${{SLURM_MPI_TYPE:-{mpi}}}\"\n"
+      "# Once, in this node, and not by srun: it starts the ranks of each cell itself.\n"
+      "{command}"
+      "sweep=$!\n"
+      "# A signal ends `wait`, but not yet the sweep.\n"
+      "while kill -0 \"$sweep\" 2>/dev/null; do wait \"$sweep\"; done\n"
+      "wait \"$sweep\"\n"
+      "code=$?\n"
+      "\n"
+      "# 143: the sweep was stopped by SIGTERM. Back into the queue; it goes on with the cells that are left.\n"
+      "if [ \"$code\" -eq 143 ] && [ \"$is_ended\" = no ]; then\n"
+      "  echo \"Job $SLURM_JOB_ID has stopped its sweep and goes back into the queue\"\n"
+      "  scontrol requeue \"$SLURM_JOB_ID\"\n"
+      "fi\n"
+      "exit \"$code\"\n",
+      fmt::arg("fence", kSlurmFence), fmt::arg("mpi", job.mpi), fmt::arg("command", command));
+}
+
+/// The part of the file that runs one process per rank.
+std::string ranks_text(const SlurmJob& job) {
+  return fmt::format(
+      "# SIGTERM comes when somebody ends the job (scancel) or Slurm takes its nodes for another (pre-emption): what\n"
+      "# becomes of the job is then decided already.\n"
+      "is_ended=no\n"
+      "trap 'is_ended=yes' TERM\n"
+      "# For the ranks, not for this script: `scancel --full --signal=USR1` sends it to both.\n"
+      "trap : USR1\n"
+      "\n"
+      "echo \"Job $SLURM_JOB_ID, start $((${{SLURM_RESTART_COUNT:-0}} + 1)): $SLURM_NTASKS ranks on\" \\\n"
+      "  \"$SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST\"\n"
+      "\n"
+      "# Slurm's other way of meeting, a tree, lets ranks start before all have come, which may crash those.\n"
+      "export SLURM_PMIX_FENCE=\"${{SLURM_PMIX_FENCE:-{fence}}}\"\n"
+      "# One process per rank; --mpi={mpi} is how they find each other. When one has ended, those that do not\n"
+      "# notice are ended {wait} s later.\n"
+      "code=0\n"
+      "srun --mpi={mpi} --wait={wait}{cpus} \\\n"
+      "{command} ||\n"
+      "  code=$?\n"
+      "\n"
+      "# {saved}: the run has saved a checkpoint because it was told to stop. Back into the queue; it goes on from "
+      "there.\n"
+      "if [ \"$code\" -eq {saved} ] && [ \"$is_ended\" = no ]; then\n"
+      "  echo \"Job $SLURM_JOB_ID has saved and goes back into the queue\"\n"
+      "  scontrol requeue \"$SLURM_JOB_ID\"\n"
+      "fi\n"
+      "exit \"$code\"\n",
+      fmt::arg("mpi", job.mpi), fmt::arg("wait", kWaitForOthers), fmt::arg("fence", kSlurmFence),
+      // Since 22.05 srun does not take it over from the job.
+      fmt::arg("cpus", job.cpus_per_rank > 0 ? fmt::format(" --cpus-per-task={}", job.cpus_per_rank) : ""),
+      fmt::arg("command", command_text(job)), fmt::arg("saved", job.saved_code));
 }
 
 }  // namespace
@@ -212,44 +308,16 @@ std::string shell_quote(const std::string& word) {
 std::string slurm_file(const SlurmJob& job) {
   check(job);
   return fmt::format(
-      "#!/bin/bash\n"
-      "# Written by `tutti slurm`. Start it with `sbatch THIS_FILE`, look at it with `squeue`, end it with `scancel`.\n"
-      "\n"
-      "{sbatch}"
-      "\n"
-      "set -u\n"
-      "\n"
-      "# SIGTERM comes when somebody ends the job (scancel) or Slurm takes its nodes for another (pre-emption): what\n"
-      "# becomes of the job is then decided already.\n"
-      "is_ended=no\n"
-      "trap 'is_ended=yes' TERM\n"
-      "# For the ranks, not for this script: `scancel --full --signal=USR1` sends it to both.\n"
-      "trap : USR1\n"
-      "\n"
-      "echo \"Job $SLURM_JOB_ID, start $((${{SLURM_RESTART_COUNT:-0}} + 1)): $SLURM_NTASKS ranks on\" \\\n"
-      "  \"$SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST\"\n"
-      "\n"
-      "# Slurm's other way of meeting, a tree, lets ranks start before all have come, which may crash those.\n"
-      "export SLURM_PMIX_FENCE=\"${{SLURM_PMIX_FENCE:-{fence}}}\"\n"
-      "# One process per rank; --mpi={mpi} is how they find each other. When one has ended, those that do not\n"
-      "# notice are ended {wait} s later.\n"
-      "code=0\n"
-      "srun --mpi={mpi} --wait={wait}{cpus} \\\n"
-      "{command} ||\n"
-      "  code=$?\n"
-      "\n"
-      "# {saved}: the run has saved a checkpoint because it was told to stop. Back into the queue; it goes on from "
-      "there.\n"
-      "if [ \"$code\" -eq {saved} ] && [ \"$is_ended\" = no ]; then\n"
-      "  echo \"Job $SLURM_JOB_ID has saved and goes back into the queue\"\n"
-      "  scontrol requeue \"$SLURM_JOB_ID\"\n"
-      "fi\n"
-      "exit \"$code\"\n",
-      fmt::arg("sbatch", sbatch_lines(job)), fmt::arg("mpi", job.mpi), fmt::arg("wait", kWaitForOthers),
-      fmt::arg("fence", kSlurmFence),
-      // Since 22.05 srun does not take it over from the job.
-      fmt::arg("cpus", job.cpus_per_rank > 0 ? fmt::format(" --cpus-per-task={}", job.cpus_per_rank) : ""),
-      fmt::arg("command", command_text(job)), fmt::arg("saved", job.saved_code));
+             "#!/bin/bash\n"
+             "# Written by `tutti slurm`. Start it with `sbatch THIS_FILE`, look at it with `squeue`, end it with "
+             "`scancel`.\n"
+             "\n"
+             "{}"
+             "\n"
+             "set -u\n"
+             "\n",
+             sbatch_lines(job)) +
+         (is_bench(job) ? bench_text(job) : ranks_text(job));
 }
 
 }  // namespace tutti

@@ -12,6 +12,9 @@
 namespace tutti {
 namespace {
 
+// Simulated figures are exact: less would be shown as 0.0 %.
+constexpr double kLeastLead = 1.0005;
+
 bool has_one_run(const Group& group) { return std::string(group.basis) == "steps"; }
 
 void judge(Contest& contest) {
@@ -20,6 +23,8 @@ void judge(Contest& contest) {
   contest.lead = compare(contest.second().rate, contest.first().rate);
   if (has_one_run(contest.first()) || has_one_run(contest.second()))
     contest.verdict = Verdict::cannot_tell;
+  else if (contest.lead.ratio < kLeastLead)
+    contest.verdict = Verdict::no_winner;
   else
     contest.verdict = contest.lead.p < kSignificant ? Verdict::winner : Verdict::no_winner;
 }

@@ -62,6 +62,7 @@ struct Cluster {
   Link network;  // between nodes
   Collective collective = Collective::automatic;
   Software software;
+  bool is_from_links = false;  // its nodes are those that were measured; a plan may ask for more like them
   /// What messages between the ranks of a run cost, as it measured them itself: taken instead of the links.
   std::optional<Links> measured;
 

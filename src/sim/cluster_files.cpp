@@ -61,6 +61,7 @@ Cluster cluster_from_links(const std::string& text, const std::string& file) {
   if (cluster.network.bytes_per_s <= 0) cluster.network = cluster.inside;
   if (cluster.inside.bytes_per_s <= 0) throw UsageError("{}: no all-reduce was measured in it", file);
   cluster.collective = Collective::ring;
+  cluster.is_from_links = true;
   return cluster;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "base/median.h"
 #include "sim/calibration.h"
 #include "sim/message_cost.h"
 #include "tutti/error.h"
@@ -76,12 +77,25 @@ std::vector<PlannedStrategy> plan_all(const Workload& workload, const Cluster& c
   return planned;
 }
 
-const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned) {
-  const auto asked_s = [](const PlannedStrategy& one) {
-    return one.step.step_s * (find_strategy(one.name).uses_servers ? 1 + kTellsApart : 1);
-  };
-  return *std::min_element(planned.begin(), planned.end(),
-                           [&](const auto& a, const auto& b) { return asked_s(a) < asked_s(b) * (1 - 1e-9); });
+const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned) { return best_of(planned, {}); }
+
+const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned,
+                               const std::vector<std::optional<double>>& measured_s) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < measured_s.size(); ++i)
+    if (measured_s[i] && planned[i].step.step_s > 0) ratios.push_back(*measured_s[i] / planned[i].step.step_s);
+  const double usual = ratios.empty() ? 1 : median(ratios);
+  std::size_t best = 0;
+  double best_s = 0;
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const bool is_measured = i < measured_s.size() && measured_s[i];
+    const double step_s = is_measured ? *measured_s[i] : planned[i].step.step_s * usual;
+    const double asked_s = step_s * (find_strategy(planned[i].name).uses_servers ? 1 + kTellsApart : 1);
+    if (i > 0 && asked_s >= best_s * (1 - 1e-9)) continue;
+    best = i;
+    best_s = asked_s;
+  }
+  return planned[best];
 }
 
 int servers_needed(const Workload& workload, const Cluster& cluster, int ranks) {

@@ -177,6 +177,23 @@ std::map<std::string, YAML::Node> chosen_parts(const Reader& reader, const YAML:
   return parts;
 }
 
+/// The axes with the values of both forms: special cases stand once in a file, and name values of either.
+std::vector<Axis> axes_of_both_forms(const Reader& reader, const YAML::Node& root) {
+  std::vector<Axis> all;
+  for (const YAML::Node& form : {root, root["quick"]}) {
+    if (!form.IsDefined() || !form.IsMap() || !form["axes"].IsDefined()) continue;
+    for (const Axis& axis : reader.axes(form["axes"])) {
+      const auto known =
+          std::find_if(all.begin(), all.end(), [&](const Axis& other) { return other.name == axis.name; });
+      if (known == all.end())
+        all.push_back(axis);
+      else
+        known->values.insert(known->values.end(), axis.values.begin(), axis.values.end());
+    }
+  }
+  return all;
+}
+
 void check(const Reader& reader, const YAML::Node& root, const Sweep& sweep) {
   if (sweep.axes.empty()) reader.fail(root, "a sweep needs 'axes': what it varies");
   for (const Axis& axis : sweep.axes) {
@@ -188,6 +205,8 @@ void check(const Reader& reader, const YAML::Node& root, const Sweep& sweep) {
 }
 
 Sweep read_sweep(const Reader& reader, const YAML::Node& root, const std::string& text, bool quick) {
+  // First: putting one part in another's place changes the nodes of `root`, too.
+  const std::vector<Axis> known_axes = axes_of_both_forms(reader, root);
   const std::map<std::string, YAML::Node> parts = chosen_parts(reader, root, quick);
   const auto part = [&](const char* name) {
     const auto found = parts.find(name);
@@ -209,7 +228,7 @@ Sweep read_sweep(const Reader& reader, const YAML::Node& root, const std::string
       SpecialCase special;
       for (const auto& [key, value] : reader.entries(entry, "'where'")) {
         reader.check_name(key, "key of 'where'", {"when", "set"});
-        if (key.Scalar() == "when") special.when = reader.pattern(value, "'when'", sweep.axes);
+        if (key.Scalar() == "when") special.when = reader.pattern(value, "'when'", known_axes);
         if (key.Scalar() == "set") special.set = reader.train_options(value, "'set'");
       }
       if (special.when.empty() || special.set.empty()) reader.fail(entry, "'where' needs both 'when' and 'set'");
@@ -219,7 +238,7 @@ Sweep read_sweep(const Reader& reader, const YAML::Node& root, const std::string
   if (const auto node = part("leave-out")) {
     if (!node->IsSequence()) reader.fail(*node, "'leave-out' needs a list: `- {strategy: bsp, network: 10gbe}`");
     for (const YAML::Node& entry : *node) {
-      sweep.leave_out.push_back(reader.pattern(entry, "'leave-out'", sweep.axes));
+      sweep.leave_out.push_back(reader.pattern(entry, "'leave-out'", known_axes));
       if (sweep.leave_out.back().empty()) reader.fail(entry, "'leave-out' with nothing in it would leave out all");
     }
   }

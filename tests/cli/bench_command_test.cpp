@@ -51,6 +51,7 @@ TEST(BenchCommand, HasTheCellsOfThePublishedTables) {
   EXPECT_EQ(size_of("bigmnist-nodes"), "28 cells");               // 4 × (4 + 3)
   EXPECT_EQ(size_of("strategies-networks"), "850 cells");         // 5 × 2 models × (7 × 3 × 4 + 1)
   EXPECT_EQ(size_of("strategies-networks --quick"), "43 cells");  // 7 × 3 × 2 + 1
+  EXPECT_EQ(size_of("auto-cases --quick"), "5 cells");            // one model, one link, 5 strategies
 }
 
 TEST(BenchCommand, RefusesASweepWithAValueThatNoOptionHasBeforeItMakesAnything) {

@@ -164,7 +164,7 @@ TEST_F(PlanCommand, WritesRecordsThatReportReadsAsSimulated) {
   EXPECT_EQ(records, 2 * strategies().size());
   const CommandResult report = tool("report cells.jsonl");
   EXPECT_EQ(report.exit_code, 0) << report.output;
-  EXPECT_THAT(report.output, HasSubstr("| simulated | resnet18 |"));
+  EXPECT_THAT(report.output, HasSubstr("The same in all rows: source simulated, model resnet18, "));
 }
 
 TEST_F(PlanCommand, TakesProfileAndBatchOfARun) {
@@ -268,6 +268,7 @@ TEST_F(PlanCommand, ShowsWhatAutoMeasuredWhileItTried) {
   EXPECT_EQ(rows["buckets, as run"].measured, "50.00 ms") << result.output;
   EXPECT_EQ(rows["buckets, as run"].sizes, "--bucket-mb 4");
   EXPECT_EQ(rows["wfbp"].measured, "100.00 ms");
+  EXPECT_FALSE(rows["wfbp"].is_best);  // whatever was predicted
   EXPECT_EQ(rows["bsp"].measured, "");
   EXPECT_THAT(result.output, HasSubstr("of others, of the steps in which auto tried them"));
   EXPECT_EQ(rows_of(tool("plan some --ranks 4").output)["wfbp"].measured, "");
@@ -292,6 +293,23 @@ TEST_F(PlanCommand, PredictsNothingWithoutMeasuredLinks) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, HasSubstr("The run did not measure its links"));
   EXPECT_TRUE(rows_of(result.output).empty()) << result.output;
+}
+
+TEST_F(PlanCommand, TakesMoreMachinesLikeThoseWhoseLinksWereMeasured) {
+  write_run(folder_ / "runs/some", "buckets", 0.050);
+  const auto links = [](const std::string& nodes, const std::string& level) {
+    return R"({"format": "tutti-links-1", "nodes": [)" + nodes + R"(], "levels": [{"level": ")" + level +
+           R"(", "ranks": [0, 1], "operations": [{"operation": "all_reduce", "startup_s": 1e-4, "per_byte_s": 1e-9, "residual": 0, "samples": []}]}]})";
+  };
+  write("two.json", links(R"({"ranks": [0]}, {"ranks": [1]})", "nodes"));
+  write("one.json", links(R"({"ranks": [0, 1]})", "node"));
+  CommandResult result = tool("plan some --cluster two.json --gpus 2,4 --brief");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("4 machines with links like those of the 2 ranks that were measured\n"));
+  EXPECT_THAT(result.output, HasSubstr("\n4 ranks\n"));
+  result = tool("plan some --cluster one.json --gpus 4 --brief");
+  EXPECT_THAT(result.output, HasSubstr("4 ranks in one machine like the one where 2 were measured\n"));
+  EXPECT_THAT(tool("plan some --cluster two.json --gpus 2 --brief").output, Not(HasSubstr("like")));
 }
 
 TEST_F(PlanCommand, RefusesWhatItCannotPlanBeforeTheFirstTable) {

@@ -200,5 +200,24 @@ TEST(SlurmFile, RefusesWhatATrainCannotDoInAJob) {
   EXPECT_EQ(complaint(train_job({"--ranks=4", "--servers", "2"})), "none");
 }
 
+TEST(SlurmFile, RunsASweepOnceAndGoesOnWithItWhenTheJobStartsAgain) {
+  SlurmJob job;
+  job.nodes = 2;
+  job.ranks_per_node = 2;
+  job.program = "/opt/tutti";
+  job.command = {"bench", "mnist-nodes", "--quick", "--runs", "some where"};
+  const std::string file = slurm_file(job);
+  EXPECT_THAT(file, AllOf(HasSubstr("folder='some where'/tutti-\"$SLURM_JOB_ID\"\n"),
+                          HasSubstr("/opt/tutti bench --resume \"$folder\" &\n"),
+                          HasSubstr("/opt/tutti bench mnist-nodes \\\n    --quick \\\n"),
+                          HasSubstr("    --output \"$folder\" &\n"), HasSubstr("#SBATCH --signal=B:USR1@90\n")));
+  EXPECT_THAT(file, AllOf(Not(HasSubstr("\nsrun")), Not(HasSubstr("--auto-resume"))));
+  job.command = {"bench", "my.yaml", "-o", "mine"};
+  EXPECT_THAT(slurm_file(job), AllOf(HasSubstr("folder=mine\n"), Not(HasSubstr("--output \"$folder\""))));
+  job.command = {"bench", "--resume", "mine"};
+  EXPECT_THAT(slurm_file(job),
+              AllOf(HasSubstr("\n/opt/tutti bench \\\n    --resume mine &\n"), Not(HasSubstr("if [ -e"))));
+}
+
 }  // namespace
 }  // namespace tutti::netbox

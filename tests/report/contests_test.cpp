@@ -49,6 +49,19 @@ TEST(Headline, NamesNobodyWhereNoiseExceedsTheDifference) {
   EXPECT_THAT(line.detail, HasSubstr("dear, bsp cannot be told apart"));
 }
 
+TEST(Headline, NamesNobodyWhereSimulatedFiguresAreTheSame) {
+  std::vector<Cell> cells(2);
+  for (int i = 0; i < 2; ++i) {
+    cells[i].source = Source::simulated;
+    cells[i].config.strategy = i == 0 ? "bsp" : "dear";
+    cells[i].config.ranks = 2;
+    cells[i].throughput = StatedRate{100 + 1e-6 * i, 0.0};
+  }
+  EXPECT_EQ(only_headline(cells).value, "no winner");
+  cells[1].throughput->mean = 110;
+  EXPECT_EQ(only_headline(cells).value, "dear, 10.0 % ahead");
+}
+
 TEST(Headline, CannotTellFromOneRunEach) {
   std::vector<Cell> cells;
   add(cells, "bsp", 100, 1);

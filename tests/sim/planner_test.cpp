@@ -35,6 +35,20 @@ TEST(Planner, ShowsEveryStrategyWithTheBestOfItsSizes) {
   }
 }
 
+TEST(Planner, RecommendsNothingThatWasMeasuredToBeSlower) {
+  std::vector<PlannedStrategy> planned(3);
+  const char* const names[] = {"bsp", "wfbp", "dear"};
+  const double predicted_s[] = {0.050, 0.040, 0.039};
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    planned[i].name = names[i];
+    planned[i].step.step_s = predicted_s[i];
+  }
+  EXPECT_EQ(best_of(planned).name, "dear");
+  EXPECT_EQ(best_of(planned, {0.052, 0.041, 0.060}).name, "wfbp");
+  EXPECT_EQ(best_of(planned, {0.045, 0.050, std::nullopt}).name, "dear");  // 0.039 times 1.075, the usual
+  EXPECT_EQ(best_of(planned, {0.040, 0.060, std::nullopt}).name, "bsp");   // 0.039 times 1.15 is more
+}
+
 TEST(Planner, LosesEfficiencyWithRanksAndGainsItWithTheBatch) {
   const Cluster cluster = some_cluster(16, 2);
   const auto efficiency = [&](double batch, int ranks) {

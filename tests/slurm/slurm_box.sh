@@ -8,11 +8,13 @@
 #   slurm_box.sh down FOLDER          ends everything and removes FOLDER
 #
 # FOLDER must not be there yet; all state, logs and sockets lie in it. CLUSTER_TOOL=PROGRAM is used in place of `tutti
-# cluster`. With OWNER=PID it goes down by itself when that process has ended.
+# cluster`, ./tutti of this tree where none is installed. With OWNER=PID it goes down by itself when that process has ended.
 # Needs root, iproute2, slurm-wlm and munge; starts nothing outside the cluster's own namespaces.
 set -euo pipefail
 
+# An installed tutti, else the one of this tree.
 cluster_tool=(tutti cluster)
+command -v tutti >/dev/null || cluster_tool=("$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)/tutti" cluster)
 [[ -z ${CLUSTER_TOOL:-} ]] || cluster_tool=("$CLUSTER_TOOL")
 die() {
   printf 'slurm_box: %s\n' "$*" >&2

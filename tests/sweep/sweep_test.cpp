@@ -101,6 +101,20 @@ TEST(SweepFile, IsRefusedWithTheLineOfAValueThatAnOptionCannotHave) {
                    "my.yaml:4: steps cannot be wrong");
 }
 
+TEST(SweepFile, HasSpecialCasesForBothForms) {
+  // Those of the full form stand above, and name values that the small one does not have; and the other way round.
+  const std::string text =
+      "axes: {model: [mnist-cnn, resnet18], ranks: [2]}\n"
+      "where:\n  - {when: {model: resnet18}, set: {batch: 4}}\n  - {when: {model: bert-base}, set: {batch: 2}}\n"
+      "leave-out:\n  - {ranks: 2, model: resnet18}\n"
+      "quick:\n  axes: {model: [mnist-cnn, bert-base]}\n";
+  EXPECT_EQ(parse(text).special_cases.size(), 2U);
+  EXPECT_EQ(parse(text, true).special_cases.size(), 2U);
+  EXPECT_EQ(expand(parse(text, true)).size(), 2U);
+  expect_complaint(text + "  where:\n    - {when: {model: vgg}, set: {batch: 2}}\n",
+                   "the axis 'model' has no value 'vgg'", true);
+}
+
 TEST(SweepFile, IsRefusedWithTheLineOfWhatIsWrong) {
   expect_complaint("axes: {ranks: [1, 2]", "my.yaml:1: not YAML");
   expect_complaint("- a\n- b\n", "my.yaml:1: a sweep needs lines like");
