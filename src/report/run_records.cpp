@@ -30,6 +30,7 @@ std::string node_of(const std::vector<NodeRanks>& nodes, int rank) {
 
 void RunRecords::begin(RunRecord record) {
   summary_.reset();
+  end_.reset();
   rates_.clear();
   config_ = record.parsed;
   Configuration& to = cell_.config;
@@ -109,6 +110,8 @@ void RunRecords::add(const RecordReader& reader) {
     add_epoch(reader.as<EpochRecord>());
   } else if (reader.is<StepBreakdown>()) {
     cell_.parts = parts_of(reader.as<StepBreakdown>());
+  } else if (reader.is<EndRecord>()) {
+    end_ = reader.as<EndRecord>();
   } else if (reader.is<SummaryRecord>()) {
     end(reader.as<SummaryRecord>());
   }
@@ -119,7 +122,7 @@ std::optional<Cell> RunRecords::cell() const {
   Cell cell = cell_;
   if (!summary_) {
     cell.is_failed = true;
-    cell.error = "the run has no summary: it was stopped before its end";
+    cell.error = end_ && end_->is_failed ? end_->reason : "the run has no summary: it was stopped before its end";
   }
   return cell;
 }

@@ -30,6 +30,7 @@ class RunRecords {
   std::optional<RunRecord> run_;
   RunConfig config_;
   std::optional<SummaryRecord> summary_;  // of the last part
+  std::optional<EndRecord> end_;          // early
   Cell cell_;
   std::vector<RateAtStep> rates_;  // since the last epoch ended
 };

@@ -81,21 +81,25 @@ struct RecordedRun {
   int64_t step = 0;
   std::optional<CheckpointRecord> checkpoint;
   std::optional<SummaryRecord> summary;
+  std::optional<EndRecord> end;
   double age_s = 0;  // of the last record
 };
 
 RecordedRun read_recorded(const fs::path& file) {
-  RecordedRun run{file.parent_path().string(), 0, {}, {}, 0};
+  RecordedRun run{file.parent_path().string(), 0, {}, {}, {}, 0};
   for (RecordReader reader(file); reader.next();) {
     if (reader.is<RunRecord>()) {
       run.step = reader.as<RunRecord>().resumed_at_step;
       run.summary.reset();
+      run.end.reset();
     } else if (reader.is<ProgressRecord>()) {
       run.step = reader.as<ProgressRecord>().step;
     } else if (reader.is<EpochRecord>()) {
       run.step = reader.as<EpochRecord>().step;
     } else if (reader.is<CheckpointRecord>()) {
       run.checkpoint = reader.as<CheckpointRecord>();
+    } else if (reader.is<EndRecord>()) {
+      run.end = reader.as<EndRecord>();
     } else if (reader.is<SummaryRecord>()) {
       run.summary = reader.as<SummaryRecord>();
     }
@@ -113,6 +117,7 @@ std::string describe_recorded(const RecordedRun& run) {
                        run.summary->ranks == 1 ? "" : "s", run.summary->samples_per_s);
   std::string text = fmt::format("run {}: not running, and not finished; its last record, {} ago, is of step {}\n",
                                  run.folder, readable_time(run.age_s), run.step);
+  if (run.end) text += fmt::format("{}: {}\n", run.end->is_failed ? "it failed" : "it ended", run.end->reason);
   if (run.checkpoint)
     text +=
         fmt::format("last checkpoint: step {}; to go on: tutti train --resume {}\n", run.checkpoint->step, run.folder);

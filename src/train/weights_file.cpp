@@ -163,7 +163,7 @@ LoadedWeights load_weights(const fs::path& path, Model& model, bool strict) {
   LoadedWeights result{path, model.model_name(), 0, {}, {}};
   std::vector<std::pair<torch::Tensor, const NamedArray*>> copies;
   std::set<std::string> other_layers;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor, group] : tensors) {
     const auto found = arrays.find(name);
     if (found == arrays.end()) {
       // Nobody reads this number, and older files lack it.
