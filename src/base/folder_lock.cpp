@@ -73,4 +73,10 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
   if (::ftruncate(fd_.get(), 0) != 0 || ::pwrite(fd_.get(), me.data(), me.size(), 0) < 0) return;
 }
 
+bool is_folder_locked(const std::filesystem::path& folder) {
+  const Fd fd(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  // Shared: several may ask at once. It is released when the file is closed.
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace tutti

@@ -26,4 +26,7 @@ class FolderLock {
   std::string holder_, problem_;
 };
 
+/// Whether a process holds this folder's lock now. False where locks do not work, and where there never was one.
+bool is_folder_locked(const std::filesystem::path& folder);
+
 }  // namespace tutti

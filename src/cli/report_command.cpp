@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/terminal.h"
+#include "base/utf8.h"
 #include "record/record_file.h"
 #include "report/compare.h"
 #include "report/import.h"
@@ -25,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kRowsOnTerminal = 60;
 constexpr int kExitWorse = 1;
+constexpr int kExitNotCompared = 3;  // nothing in common, or nothing to read
 
 struct ReportArguments {
   std::vector<std::string> runs, imports, compared;
@@ -110,24 +113,38 @@ CellSet read_side(const std::string& names, const std::string& runs_folder) {
   return merge(std::move(sets));
 }
 
-int run_compare(const ReportArguments& arguments) {
+int compare(const ReportArguments& arguments) {
   const CellSet a = read_side(arguments.compared[0], arguments.runs_folder);
   const CellSet b = read_side(arguments.compared[1], arguments.runs_folder);
   for (const CellSet* set : {&a, &b})
     if (set->cells.empty()) throw Error("{} has no cells to compare", set->title);
   const Comparison comparison = compare_cells(a.cells, b.cells, arguments.threshold_percent / 100);
   if (comparison.configs.empty() && comparison.failed_in_b.empty())
-    throw Error("{} and {} have no configuration in common: A has {}, B has {}", arguments.compared[0],
+    throw Error("{} and {} have nothing in common that could be compared: A has {}, B has {}", arguments.compared[0],
                 arguments.compared[1], describe(a.cells.front().config), describe(b.cells.front().config));
-  const Table table = comparison_table(comparison);
+  const Table all_columns = comparison_table(comparison);
+  const Table table = for_people(all_columns);
   if (arguments.as_json)
-    fmt::print("{}\n", text_of(to_json(table)));
+    fmt::print("{}\n", text_of(to_json(all_columns)));
   else if (arguments.as_csv)
-    fmt::print("{}", csv(table));
+    fmt::print("{}", csv(all_columns));
   else
     fmt::print("A: {}\nB: {}\n\n{}\n{}", arguments.compared[0], arguments.compared[1],
-               arguments.as_markdown ? markdown(table) : aligned_text(table, table.rows.size()), sum_up(comparison));
+               arguments.as_markdown ? markdown(table) : aligned_text(table, table.rows.size(), terminal_width()),
+               sum_up(comparison));
   return comparison.is_worse() ? kExitWorse : 0;
+}
+
+/// A script has to tell "slower" from "could not be compared", whatever the reason.
+int run_compare(const ReportArguments& arguments) {
+  try {
+    return compare(arguments);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    fmt::print(stderr, "tutti: {}\n", printable(error.what()));
+    return kExitNotCompared;
+  }
 }
 
 int run_report(const ReportArguments& arguments) {
@@ -148,7 +165,8 @@ int run_report(const ReportArguments& arguments) {
                           render_page(page_document(report, has_figures ? figures.path() : fs::path())));
     if (!prints) fmt::print("{}\n", arguments.html_file);
   }
-  if (!prints && arguments.html_file.empty()) fmt::print("{}", terminal_text(report, kRowsOnTerminal));
+  if (!prints && arguments.html_file.empty())
+    fmt::print("{}", terminal_text(report, kRowsOnTerminal, terminal_width()));
   if (!arguments.folder.empty()) write_folder(report, set, arguments.folder);
   return 0;
 }
@@ -182,7 +200,7 @@ std::function<int()> add_report_command(CLI::App& program) {
   command->footer(
       "Examples:\n  tutti report first second\n  tutti report published/unet_gpus_workers.csv first\n  tutti report "
       "runs/…-bench-strategies-networks -o report\n"
-      "  tutti report --compare before after   # exit code 1 if something got slower");
+      "  tutti report --compare before after   # exit code 1: something got slower; 3: nothing to compare");
   return [arguments] {
     if (!arguments->compared.empty()) {
       if (!arguments->runs.empty()) throw UsageError("--compare takes two runs, and no others beside it.");

@@ -49,6 +49,7 @@ struct RankTimesOfEpoch {
 struct RateAtStep {
   int64_t step = 0;
   double data_per_s = 0;
+  std::optional<double> loss{};  // of rank 0's own samples; of runs, not of cells
 };
 
 struct EpochTimes {
@@ -121,6 +122,8 @@ struct Cell {
   std::string node_list;  // Slurm's form
   Stated stated;
   std::string folder;  // of the run, "" if unknown; a trace may lie there
+  std::string run;     // the name of a run of its own; "" for what belongs to a sweep or a text
+  bool is_running = false;  // it goes on while it is read: its figures are those so far
 };
 
 /// The text of one record. Absent fields are fine; one of the wrong kind, or a damaged text, throws Error naming it.

@@ -2,60 +2,50 @@
 
 #include <algorithm>
 
-#include "base/gnuplot.h"
+#include "report/charts.h"
 #include "report/figures.h"
 
 namespace tutti {
-namespace {
-
-constexpr std::size_t kMostCurves = 12;
-
-}  // namespace
 
 void add_accuracy_figure(const std::vector<Group>& groups, std::vector<Figure>& figures,
                          std::vector<std::string>& notes) {
   std::vector<const Group*> shown;
-  std::vector<std::string> blocks;
+  LineChart chart;
   double longest_s = 0;
   std::size_t left_out = 0;
   for (const Group& group : groups) {
     if (group.cells.empty()) continue;
     double at_s = 0;
-    std::string points;
+    ChartLine line;
     for (const EpochTimes& epoch : group.cells.front()->epochs) {
       if (!epoch.train_s) break;
       at_s += *epoch.train_s;
-      if (epoch.test_accuracy) points += fmt::format("{:.9g} {:.9g}\n", at_s, *epoch.test_accuracy);
+      if (epoch.test_accuracy) line.points.push_back({at_s, *epoch.test_accuracy, 0});
     }
-    if (points.empty()) continue;
+    if (line.points.size() < 2) continue;  // a dot is no curve, and the table of epochs has it
     if (shown.size() == kMostCurves) {
       ++left_out;
       continue;
     }
     shown.push_back(&group);
-    blocks.push_back(std::move(points));
+    chart.lines.push_back(std::move(line));
     longest_s = std::max(longest_s, at_s);
   }
   if (shown.empty()) return;
   if (left_out > 0) notes.push_back(fmt::format("{} more configurations are not in the figure of accuracy", left_out));
-  const std::vector<std::string> labels = short_labels(shown);
   const bool in_hours = longest_s > 7200;
+  const std::vector<std::string> names = curve_names(shown);
+  for (std::size_t i = 0; i < chart.lines.size(); ++i) {
+    chart.lines[i].name = names[i];
+    for (ChartPoint& point : chart.lines[i].points) point.x /= in_hours ? 3600 : 1;
+  }
+  chart.x_label = in_hours ? "hours of training" : "seconds of training";
+  chart.y_label = "test accuracy";
   Figure figure;
   figure.id = "accuracy";
   figure.title = "Test accuracy against training time";
   figure.caption = "After each epoch; the first run of each configuration.";
-  figure.program = fmt::format(
-      "set grid\nset key outside right noenhanced\nset xlabel '{} of training'\nset ylabel 'test accuracy'\n"
-      "set xrange [0:*]\n",
-      in_hours ? "hours" : "seconds");
-  std::string curves;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    figure.program += fmt::format("$line{} << END\n{}END\n", i, blocks[i]);
-    curves +=
-        fmt::format("{}$line{} using ($1/{}):2 with linespoints linewidth 1.5 title {}", i == 0 ? "" : ", ", i,
-                    in_hours ? 3600 : 1, gnuplot_quoted(fmt::format("{} ({})", labels[i], word(shown[i]->source))));
-  }
-  figure.program += "plot " + curves;
+  figure.program = chart_program(chart);
   figures.push_back(std::move(figure));
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/folder_lock.h"
 #include "base/names.h"
 #include "record/record_file.h"
 #include "record/record_reader.h"
@@ -47,8 +48,12 @@ void read_lines(const fs::path& file, CellSet& set) {
   if (reader.is_cut_off())
     set.notes.push_back(
         fmt::format("{}: the last line is cut off and was skipped; its cell has to run again", file.string()));
-  if (std::optional<Cell> cell = run.cell()) {
+  // A process that writes to the folder holds its lock.
+  const bool goes_on = !run.summary() && file.filename() == kRecordsFile && is_folder_locked(file.parent_path());
+  if (std::optional<Cell> cell = goes_on ? run.cell_so_far() : run.cell()) {
     cell->folder = file.parent_path().string();
+    cell->run = set.title;
+    if (goes_on) set.notes.push_back(fmt::format("{} is still going on: its figures are those so far", set.title));
     if (!set.environment) set.environment = cell->environment;
     set.cells.push_back(std::move(*cell));
   }
@@ -64,8 +69,9 @@ void read_sweep_file(const fs::path& file, CellSet& set) {
   const auto pending = std::count_if(sweep.cells.begin(), sweep.cells.end(),
                                      [&](const auto& cell) { return ended.count(cell.id) == 0; });
   if (pending > 0)
-    set.notes.push_back(fmt::format("{} of {} cells of {} are pending; `tutti bench --resume` runs them", pending,
-                                    sweep.cells.size(), set.title));
+    set.notes.push_back(fmt::format(
+        "{} of {} cells of {} are pending; {}", pending, sweep.cells.size(), set.title,
+        is_folder_locked(file.parent_path()) ? "the sweep is still going on" : "`tutti bench --resume` runs them"));
 }
 
 }  // namespace

@@ -50,8 +50,10 @@ std::vector<ConfigColumn> config_columns(const std::vector<const Configuration*>
     });
     if (differs) columns.push_back(column);
   }
-  for (ConfigColumn& column : columns)
+  for (ConfigColumn& column : columns) {
+    column.column.role = ColumnRole::setting;
     if (column.column.key == "ranks") column.column.label = rank_word(configs);
+  }
   return columns;
 }
 

@@ -23,10 +23,11 @@ std::string colours() {
 
 std::vector<Figure> make_figures(const std::vector<Group>& groups, std::vector<std::string>& notes) {
   std::vector<Figure> figures;
-  add_scaling_figures(groups, figures, notes);
   add_heat_maps(groups, figures, notes);
   add_step_parts_figure(groups, figures, notes);
+  add_scaling_figures(groups, figures, notes);
   add_accuracy_figure(groups, figures, notes);
+  add_loss_figure(groups, figures, notes);
   return figures;
 }
 
@@ -39,12 +40,13 @@ bool draw_figures(const std::vector<Figure>& figures, const std::filesystem::pat
       std::string name = figure.id;
       std::replace(name.begin(), name.end(), '-', '_');
       program += "reset session\n" + colours();
-      program += is_svg ? fmt::format("set terminal svg size {},{} font 'sans,13' background 'white' name '{}'\n",
+      program += is_svg ? fmt::format("set terminal svg size {},{} font 'sans,15' background 'white' name '{}'\n",
                                       figure.width, figure.height, name)
-                        : fmt::format("set terminal pngcairo size {},{} font 'sans,10'\n", figure.width, figure.height);
-      program +=
-          fmt::format("set output {}\nset title {} noenhanced\n{}\nunset output\n",
-                      gnuplot_file(folder / (figure.id + "." + kind)), gnuplot_quoted(figure.title), figure.program);
+                        : fmt::format("set terminal pngcairo size {},{} font 'sans,11' fontscale 2 linewidth 2\n",
+                                      2 * figure.width, 2 * figure.height);
+      // Without a title: the page and the Markdown have it above the picture.
+      program += fmt::format("set output {}\n{}\nunset output\n", gnuplot_file(folder / (figure.id + "." + kind)),
+                             figure.program);
     }
   return draw_with_gnuplot(program);
 }
@@ -60,7 +62,10 @@ std::vector<std::string> short_labels(const std::vector<const Group*>& groups) {
   const bool same_batch = all_same([](const C& c) { return c.batch; });
   const bool same_network = all_same([](const C& c) { return c.network; });
   const bool same_transport = all_same([](const C& c) { return c.transport; });
-  const bool same_strategy = all_same([](const C& c) { return c.strategy; });
+  const bool are_several = groups.size() > 1;  // of a single one something has to be said
+  const bool same_strategy = are_several && all_same([](const C& c) { return c.strategy; });
+  const bool same_ranks = are_several && all_same([](const C& c) { return c.ranks; });
+  const bool same_nodes = all_same([](const C& c) { return c.nodes; });
   const bool same_wire = all_same([](const C& c) { return c.wire; });
   const bool same_precision = all_same([](const C& c) { return c.precision; });
   const bool same_device = all_same([](const C& c) { return c.device; });
@@ -76,6 +81,8 @@ std::vector<std::string> short_labels(const std::vector<const Group*>& groups) {
     if (same_network) config.network.clear();
     if (same_transport) config.transport.clear();
     if (same_strategy) config.strategy.clear();
+    if (same_ranks) config.ranks = 0;
+    if (same_nodes) config.nodes = 0;
     if (same_wire) config.wire.clear();
     if (same_precision) config.precision.clear();
     if (same_device) config.device.clear();
@@ -85,6 +92,18 @@ std::vector<std::string> short_labels(const std::vector<const Group*>& groups) {
     labels.push_back(describe(config));
   }
   return labels;
+}
+
+std::vector<std::string> curve_names(const std::vector<const Group*>& groups) {
+  std::vector<std::string> names = short_labels(groups);
+  const bool has_one_source =
+      std::all_of(groups.begin(), groups.end(), [&](const Group* group) { return group->source == groups[0]->source; });
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string& run = groups[i]->cells.front()->run;
+    if (!run.empty()) names[i] = run;
+    if (!has_one_source) names[i] += fmt::format(" ({})", word(groups[i]->source));
+  }
+  return names;
 }
 
 std::string panel_title(const Configuration& config) {

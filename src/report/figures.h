@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "report/charts.h"
 #include "report/groups.h"
 
 namespace tutti {
@@ -12,11 +13,11 @@ namespace tutti {
 struct Figure {
   std::string id, title, caption;
   std::string program;
-  int width = 900, height = 540;
+  int width = kChartWidth, height = kChartHeight;
 };
 
-/// What can be drawn of the groups: throughput against ranks with the ideal line, efficiency, the parts of a step,
-/// accuracy against time, strategies × networks. Few of a kind; `notes` says how many were left out.
+/// What can be drawn of the groups: strategies × networks, the parts of a step, throughput against ranks with the ideal
+/// line, efficiency, accuracy against time, loss. Few of a kind; `notes` says how many were left out.
 std::vector<Figure> make_figures(const std::vector<Group>& groups, std::vector<std::string>& notes);
 
 // One kind per file.
@@ -26,6 +27,7 @@ void add_step_parts_figure(const std::vector<Group>& groups, std::vector<Figure>
                            std::vector<std::string>& notes);
 void add_accuracy_figure(const std::vector<Group>& groups, std::vector<Figure>& figures,
                          std::vector<std::string>& notes);
+void add_loss_figure(const std::vector<Group>& groups, std::vector<Figure>& figures, std::vector<std::string>& notes);
 void add_heat_maps(const std::vector<Group>& groups, std::vector<Figure>& figures, std::vector<std::string>& notes);
 
 /// Draws them to `folder`/ID.svg and ID.png. False where there is no gnuplot; throws Error when it fails.
@@ -36,5 +38,10 @@ std::string panel_title(const Configuration& config);
 
 /// What labels of several groups need to say: only settings in which they differ.
 std::vector<std::string> short_labels(const std::vector<const Group*>& groups);
+
+/// More in one figure cover each other.
+constexpr std::size_t kMostCurves = 8;
+/// Names of curves: of runs where they have names, else what differs; with their source where there are several.
+std::vector<std::string> curve_names(const std::vector<const Group*>& groups);
 
 }  // namespace tutti

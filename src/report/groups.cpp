@@ -1,6 +1,7 @@
 #include "report/groups.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +99,15 @@ void find_baselines(std::vector<Group>& groups) {
 std::optional<double> Group::deviation() const {
   if (rate.n == 0 || (rate.n == 1 && !std::isfinite(rate.standard_error))) return std::nullopt;
   return rate.deviation;
+}
+
+std::string run_names(const std::vector<const Cell*>& cells) {
+  constexpr std::size_t kMostNames = 3;
+  std::vector<std::string> names;
+  for (const Cell* cell : cells)
+    if (!cell->run.empty()) names.push_back(cell->run + (cell->is_running ? " (running)" : ""));
+  if (names.size() > kMostNames) return fmt::format("{} … {} ({} runs)", names.front(), names.back(), names.size());
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::vector<Group> group_cells(const std::vector<Cell>& cells) {

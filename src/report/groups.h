@@ -26,6 +26,9 @@ struct Group {
   std::optional<double> deviation() const;
 };
 
+/// "dear-1, dear-2", "dear-1 … dear-9 (9 runs)": the names of those that have one. Rows show them.
+std::string run_names(const std::vector<const Cell*>& cells);
+
 /// Groups in order of their first cells; failed cells and stated averages are in none. `cells` must outlive them.
 ///
 /// The baseline of a group is one rank of the same source, model, data, batch and precision: cells declared so, else

@@ -2,14 +2,29 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "base/gnuplot.h"
 #include "report/figures.h"
+#include "report/table.h"
 
 namespace tutti {
 namespace {
 
 constexpr std::size_t kMostMaps = 6;
+constexpr std::size_t kLongestNameOfMap = 24;
+constexpr std::size_t kLettersBelowMap = 30;
+
+/// A tic's label of several lines.
+std::string lines_label(const std::string& text) {
+  std::string label;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string quoted = gnuplot_tic_label(line);
+    label += (label.empty() ? "" : "\\n") + quoted.substr(1, quoted.size() - 2);
+  }
+  return '"' + label + '"';
+}
 
 }  // namespace
 
@@ -60,7 +75,7 @@ void add_heat_maps(const std::vector<Group>& groups, std::vector<Figure>& figure
                                has_efficiency ? "Scaling efficiency" : "Samples/s", panel_title(map.shared), ranks,
                                word(map.source));
     figure.caption = has_efficiency ? "Percent of one rank's rate × ranks." : "Samples/s.";
-    figure.height = 160 + 46 * static_cast<int>(strategies.size());
+    figure.height = 110 + 34 * static_cast<int>(strategies.size());
     figure.program = "$map << END\n";
     for (std::size_t y = 0; y < strategies.size(); ++y)
       for (std::size_t x = 0; x < networks.size(); ++x)
@@ -68,16 +83,23 @@ void add_heat_maps(const std::vector<Group>& groups, std::vector<Figure>& figure
           figure.program += fmt::format("{} {} {:.9g}\n", x, y,
                                         has_efficiency ? 100 * *found->second->efficiency : found->second->rate.mean);
     figure.program += "END\nset xtics (";
-    for (std::size_t x = 0; x < networks.size(); ++x)
-      figure.program += fmt::format("{}{} {}", x == 0 ? "" : ", ", gnuplot_tic_label(networks[x]), x);
-    figure.program += ") noenhanced\nset ytics (";
+    int most_lines = 1;
+    for (std::size_t x = 0; x < networks.size(); ++x) {
+      // Long names would cover each other.
+      const std::string name = wrapped(networks[x], kLettersBelowMap / networks.size());
+      most_lines = std::max(most_lines, 1 + static_cast<int>(std::count(name.begin(), name.end(), '\n')));
+      figure.program += fmt::format("{}{} {}", x == 0 ? "" : ", ", lines_label(name), x);
+    }
+    figure.program += fmt::format(") noenhanced\nset bmargin {}\nset ytics (", most_lines + 0.5);
+    figure.height += 18 * (most_lines - 1);
     for (std::size_t y = 0; y < strategies.size(); ++y)
-      figure.program += fmt::format("{}{} {}", y == 0 ? "" : ", ", gnuplot_tic_label(strategies[y]), y);
+      figure.program +=
+          fmt::format("{}{} {}", y == 0 ? "" : ", ", gnuplot_tic_label(cut_text(strategies[y], kLongestNameOfMap)), y);
     // Light colours only, so that black figures can be read on all of them.
     figure.program += fmt::format(
         ") noenhanced\nset xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset cblabel '{}'\n"
         "set palette defined (0 '#f4a582', 1 '#fddbc7', 2 '#f7f7f7', 3 '#d1e5f0', 4 '#92c5de')\n"
-        "set tics scale 0\nunset key\n"
+        "set tics scale 0\nunset colorbox\nunset key\n"
         "plot $map using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid 1.0 linecolor palette, $map using "
         "1:2:(sprintf('{}', $3)) with labels",
         static_cast<double>(networks.size()) - 0.5, static_cast<double>(strategies.size()) - 0.5,

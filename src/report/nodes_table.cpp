@@ -45,6 +45,25 @@ int64_t epochs_of(const Cell& cell) {
   return cell.stated.epochs ? *cell.stated.epochs : static_cast<int64_t>(cell.epochs.size());
 }
 
+double samples_of(const Cell& cell) { return static_cast<double>(cell.steps) * cell.samples_per_step; }
+
+/// How many times a baseline's work a run did: by samples, and by epochs of a text that states no more. Steps say
+/// nothing: more ranks go through more samples in as many.
+double share_of_work(const Cell& cell, const Cell& baseline) {
+  if (samples_of(cell) > 0 && samples_of(baseline) > 0) return samples_of(cell) / samples_of(baseline);
+  const auto epochs = static_cast<double>(epochs_of(cell)), of_baseline = static_cast<double>(epochs_of(baseline));
+  return epochs > 0 && of_baseline > 0 ? epochs / of_baseline : 1;
+}
+
+/// How much faster than one rank, for as many samples.
+std::optional<double> speedup_of(const Runs& runs, const std::vector<const Runs*>& baselines) {
+  double seconds = 0;
+  for (const Runs* baseline : baselines)
+    seconds += baseline->shown_mean_s() * share_of_work(runs.first(), baseline->first());
+  if (!(seconds > 0) || !(runs.shown_mean_s() > 0)) return std::nullopt;
+  return seconds / static_cast<double>(baselines.size()) / runs.shown_mean_s();
+}
+
 /// "2", or "3+2" where nodes differ.
 TableValue ranks_per_node(const Cell& cell) {
   const Configuration& config = cell.config;
@@ -63,6 +82,7 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
   std::vector<Runs> all;
   std::unordered_map<std::string, std::size_t> places;
   std::vector<const Configuration*> configs;
+  bool has_names = false;
   for (const Cell& cell : cells) {
     if (cell.is_failed || !(cell.run_s > 0)) continue;
     const auto [place, is_new] = places.emplace(runs_key(cell), all.size());
@@ -72,30 +92,29 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
     else
       all[place->second].cells.push_back(&cell);
     configs.push_back(&cell.config);
+    has_names = has_names || !cell.run.empty();
   }
   if (all.empty()) return table;
-  std::unordered_map<std::string, std::pair<double, int>> baselines;  // sum of run times, how many
+  std::unordered_map<std::string, std::vector<const Runs*>> baselines;
   for (const Runs& runs : all)
-    if (runs.first().config.ranks == 1) {
-      auto& [sum, count] = baselines[baseline_key(runs.first())];
-      sum += runs.shown_mean_s();
-      ++count;
-    }
+    if (runs.first().config.ranks == 1) baselines[baseline_key(runs.first())].push_back(&runs);
 
   const std::vector<ConfigColumn> settings = config_columns(configs, {"model", "data"}, {"nodes", "ranks", "batch"});
-  table.columns.push_back({"source", "source"});
+  if (has_names) table.columns.push_back(as_setting({"run", "run"}));
+  table.columns.push_back(as_setting({"source", "source"}));
   for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
-  table.columns.push_back({"nodes", "#nodes", "number"});
-  table.columns.push_back({"ranks", "#" + rank_word(configs), "number"});
+  table.columns.push_back(as_setting({"nodes", "#nodes", "number"}));
+  table.columns.push_back(as_setting({"ranks", "#" + rank_word(configs), "number"}));
   table.columns.push_back({"epochs", "epochs", "number"});
   table.columns.push_back({"batch", "batch size", "number"});
   table.columns.push_back({"steps", "steps", "number"});
-  table.columns.push_back({"run_s", "run time", "duration"});
-  table.columns.push_back({"speedup", "speed-up", "number", 2});
+  table.columns.push_back(as_answer({"run_s", "run time", "duration"}));
+  table.columns.push_back(as_answer({"speedup", "speed-up", "number", 2}));
   table.columns.push_back({"node_list", "node(s)"});
   const auto add = [&](const Cell& cell, double run_s, const std::optional<double>& speedup, const std::string& where) {
     if (!table.has_room()) return;
     TableRow row;
+    if (has_names) row.values.push_back(where == "Avg" ? TableValue() : text_value(run_names({&cell})));
     row.values.push_back(text_value(word(cell.source)));
     for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));
     row.values.push_back(whole_value(cell.config.nodes, 0));
@@ -111,9 +130,7 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
   };
   for (const Runs& runs : all) {
     const bool has_average = runs.cells.size() > 1 || runs.stated_average != nullptr;
-    const auto baseline = baselines.find(baseline_key(runs.first()));
-    std::optional<double> speedup;
-    if (baseline != baselines.end()) speedup = baseline->second.first / baseline->second.second / runs.shown_mean_s();
+    std::optional<double> speedup = speedup_of(runs, baselines[baseline_key(runs.first())]);
     const Cell& stating = runs.stated_average != nullptr ? *runs.stated_average : runs.first();
     if (const auto& stated = stating.stated.speedup) {
       if (speedup && is_stated_otherwise(*stated, *speedup))
@@ -130,7 +147,7 @@ Table nodes_table(const std::vector<Cell>& cells, std::vector<std::string>& note
     add(stating, runs.shown_mean_s(), speedup, "Avg");
   }
   table.caption =
-      "Avg: mean over repeats, wherever they ran. The speed-up is that of run times over one rank on one node.";
+      "Avg: mean over repeats, wherever they ran. The speed-up is over one rank on one node, for as many samples.";
   return table;
 }
 

@@ -239,13 +239,15 @@ std::string render_command(const std::string& command) {
       escape_html(command));
 }
 
-std::string render_bar(const std::string& title, const std::vector<Section>& sections) {
+/// The title stands once, in the heading below it.
+std::string render_bar(const std::vector<Section>& sections) {
   std::string links;
   for (const Section& section : sections) links += fmt::format("<a href=\"#{}\">{}</a>", section.id, section.title);
   return fmt::format(
       "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n<header class=\"bar\"><div class=\"bar-inside\">"
-      "<a class=\"bar-title\" href=\"#content\">{}</a><nav aria-label=\"Parts of this page\">{}</nav></div></header>\n",
-      escape_html(title), links);
+      "<a class=\"bar-title\" href=\"#content\">Tutti</a><nav aria-label=\"Parts of this "
+      "page\">{}</nav></div></header>\n",
+      links);
 }
 
 /// The scripts that may run: ours and Chart.js, if it is there.
@@ -284,12 +286,12 @@ std::string render_page(const json& document) {
   add("timelines", "Timeline", render_timelines(list_of(document, "timelines"), names));
   add("environment", "Environment", render_environment(document));
 
-  std::string html = render_head(title) + render_bar(title, sections);
+  std::string html = render_head(title) + render_bar(sections);
   html += fmt::format("<main id=\"content\" tabindex=\"-1\">\n<div class=\"hero\">\n<h1>{}</h1>\n", escape_html(title));
   const std::string subtitle = text_of(document, "subtitle");
   if (!subtitle.empty()) html += fmt::format("<p class=\"subtitle\">{}</p>\n", escape_html(subtitle));
   html += render_command(text_of(document, "command")) + "</div>\n";
-  html += render_notes(list_of(document, "notes")) + render_highlights(list_of(document, "highlights"));
+  html += render_highlights(list_of(document, "highlights")) + render_notes(list_of(document, "notes"));
   for (const Section& section : sections)
     html += fmt::format("<section class=\"part\" aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n{2}</section>\n",
                         section.id, section.title, section.content);

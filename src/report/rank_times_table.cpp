@@ -16,11 +16,12 @@ bool has_rank_times(const Cell& cell) {
 Table rank_times_table(const std::vector<Cell>& cells) {
   Table table{"rank-times", "Training and communication time of every rank and epoch", "", {}, {}};
   std::vector<const Configuration*> configs;
-  bool has_repeats = false, has_nodes = false, has_exposed = false, has_waits = false;
+  bool has_names = false, has_repeats = false, has_nodes = false, has_exposed = false, has_waits = false;
   for (const Cell& cell : cells) {
     if (!has_rank_times(cell)) continue;
     configs.push_back(&cell.config);
-    has_repeats = has_repeats || cell.repeat > 1;
+    has_names = has_names || !cell.run.empty();
+    has_repeats = has_repeats || (cell.repeat > 1 && cell.run.empty());
     for (const EpochTimes& epoch : cell.epochs)
       for (const RankTimesOfEpoch& rank : epoch.ranks) {
         has_nodes = has_nodes || !rank.node.empty();
@@ -30,14 +31,15 @@ Table rank_times_table(const std::vector<Cell>& cells) {
   }
   if (configs.empty()) return table;
   std::vector<ConfigColumn> settings = config_columns(configs, {"model", "batch", "workers", "ranks"}, {});
-  table.columns.push_back({"source", "source"});
+  if (has_names) table.columns.push_back(as_setting({"run", "run"}));
+  table.columns.push_back(as_setting({"source", "source"}));
   for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
-  if (has_repeats) table.columns.push_back({"repeat", "repeat", "number"});
-  table.columns.push_back({"epoch", "epoch", "number"});
-  table.columns.push_back({"rank", "rank", "number"});
-  if (has_nodes) table.columns.push_back({"node", "node"});
-  table.columns.push_back({"train_s", "training s", "number", 2});
-  table.columns.push_back({"comm_s", "communication s", "number", 4});
+  if (has_repeats) table.columns.push_back(as_setting({"repeat", "repeat", "number"}));
+  table.columns.push_back(as_setting({"epoch", "epoch", "number"}));
+  table.columns.push_back(as_setting({"rank", "rank", "number"}));
+  if (has_nodes) table.columns.push_back(as_setting({"node", "node"}));
+  table.columns.push_back(as_answer({"train_s", "training s", "number", 2}));
+  table.columns.push_back(as_answer({"comm_s", "communication s", "number", 4}));
   if (has_exposed) table.columns.push_back({"exposed_s", "exposed s", "number", 4});
   if (has_waits) table.columns.push_back({"data_wait_s", "data wait s", "number", 4});
   for (const Cell& cell : cells) {
@@ -46,6 +48,7 @@ Table rank_times_table(const std::vector<Cell>& cells) {
       for (const RankTimesOfEpoch& rank : epoch.ranks) {
         if (!table.has_room()) continue;
         TableRow row;
+        if (has_names) row.values.push_back(text_value(run_names({&cell})));
         row.values.push_back(text_value(word(cell.source)));
         for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));
         if (has_repeats) row.values.push_back(whole_value(cell.repeat, 0));

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/json_files.h"
+#include "base/utf8.h"
 #include "report/table_forms.h"
 #include "report/timeline.h"
 #include "tutti/error.h"
@@ -70,10 +71,15 @@ json read_timeline(const fs::path& file, const std::string& title) {
   }
 }
 
-std::string lines(const std::vector<std::string>& texts, const std::string& prefix) {
+std::string lines(const std::vector<std::string>& texts, const std::string& prefix, std::size_t width = 0) {
   std::string result;
-  for (const std::string& text : texts) result += prefix + text + "\n";
+  for (const std::string& text : texts) result += wrapped(prefix + text, width) + "\n";
   return result;
+}
+
+std::string headline_text(const Headline& headline) {
+  return fmt::format("{}: {}{}", headline.label, headline.value,
+                     headline.detail.empty() ? "" : fmt::format(" ({})", headline.detail));
 }
 
 }  // namespace
@@ -114,6 +120,7 @@ Report build_report(const CellSet& set) {
   report.notes = set.notes;
   note_load(set.cells, report.notes);
   const std::vector<Group> groups = group_cells(set.cells);
+  report.headlines = headlines(groups);
   for (Table table :
        {strategies_table(groups), fastest_table(groups, report.notes), step_rates_table(groups, report.notes),
         epochs_table(set.cells), nodes_table(set.cells, report.notes), rank_times_table(set.cells),
@@ -138,20 +145,26 @@ Report build_report(const CellSet& set) {
   return report;
 }
 
-std::string terminal_text(const Report& report, std::size_t most_rows) {
-  std::string text = "# " + report.title + "\n\n" + lines(report.notes, "note: ");
+std::string terminal_text(const Report& report, std::size_t most_rows, std::size_t width) {
+  std::string text = "# " + report.title + "\n\n";
+  for (const Headline& headline : report.headlines) text += wrapped(printable(headline_text(headline)), width) + "\n";
+  if (!report.headlines.empty()) text += "\n";
+  text += lines(report.notes, "note: ", width);
   if (!report.notes.empty()) text += "\n";
-  for (const Table& table : report.tables) text += aligned_text(table, most_rows) + "\n";
+  for (const Table& table : report.tables) text += aligned_text(for_people(table), most_rows, width) + "\n";
   return text;
 }
 
 std::string markdown(const Report& report, const std::string& figure_folder) {
-  std::string text = "# " + report.title + "\n\n" + lines(report.notes, "- note: ");
+  std::string text = "# " + report.title + "\n\n";
+  for (const Headline& headline : report.headlines) text += "**" + headline_text(headline) + "**\n\n";
+  text += lines(report.notes, "- note: ");
   if (!report.notes.empty()) text += "\n";
-  for (const Table& table : report.tables) text += markdown(table) + "\n";
+  for (const Table& table : report.tables) text += markdown(for_people(table)) + "\n";
   if (!figure_folder.empty())
     for (const Figure& figure : report.figures)
-      text += fmt::format("![{}]({}/{}.svg)\n\n{}\n\n", figure.title, figure_folder, figure.id, figure.caption);
+      text += fmt::format("## {0}\n\n![{0}]({1}/{2}.svg)\n\n{3}\n\n", figure.title, figure_folder, figure.id,
+                          figure.caption);
   if (!report.command.empty()) text += "## To repeat it\n\n```\n" + report.command + "\n```\n\n";
   if (report.environment) text += "## Environment\n\n```\n" + json(*report.environment).dump(1) + "\n```\n";
   return text;
@@ -170,15 +183,16 @@ json page_document(const Report& report, const fs::path& figure_folder) {
       {"command", report.command}, {"environment", report.environment ? json(*report.environment) : json::object()},
       {"notes", report.notes},     {"tables", json::array()},
       {"figures", json::array()},  {"timelines", json::array()}};
+  for (const Headline& headline : report.headlines)
+    document["highlights"].push_back(
+        {{"label", headline.label}, {"value", headline.value}, {"detail", headline.detail}});
   for (const Table& table : report.tables) {
-    if (table.rows.size() <= kMostRowsOfPage) {
-      document["tables"].push_back(to_json(table));
-      continue;
+    Table shown = for_people(table);
+    if (shown.rows.size() > kMostRowsOfPage) {
+      shown.caption +=
+          fmt::format(" The first {} of {} rows; {}.csv has all.", kMostRowsOfPage, shown.rows.size(), table.id);
+      shown.rows.resize(kMostRowsOfPage);
     }
-    Table shown = table;
-    shown.rows.resize(kMostRowsOfPage);
-    shown.caption +=
-        fmt::format(" The first {} of {} rows; {}.csv has all.", kMostRowsOfPage, table.rows.size(), table.id);
     document["tables"].push_back(to_json(shown));
   }
   for (const Figure& figure : report.figures) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/cell_reader.h"
+#include "report/contests.h"
 #include "report/figures.h"
 #include "report/table.h"
 
@@ -16,8 +17,9 @@ struct Report {
   std::string title;
   std::string command;  // to repeat it, one a line
   std::shared_ptr<const Environment> environment;
+  std::vector<Headline> headlines;
   std::vector<std::string> notes;
-  std::vector<Table> tables;  // those that fit
+  std::vector<Table> tables;  // those that fit, with all columns
   std::vector<Figure> figures;
   std::vector<std::pair<std::filesystem::path, std::string>> traces;  // with their titles
 };
@@ -28,8 +30,8 @@ Report build_report(const CellSet& set);
 /// Sets put together, in order.
 CellSet merge(std::vector<CellSet> sets);
 
-/// For a terminal: `most_rows` of each table.
-std::string terminal_text(const Report& report, std::size_t most_rows);
+/// For a terminal: `most_rows` of each table, in lines of at most `width` columns (0: of any length).
+std::string terminal_text(const Report& report, std::size_t most_rows, std::size_t width = 0);
 /// Figures are named as files in `figure_folder`; "": none were drawn.
 std::string markdown(const Report& report, const std::string& figure_folder);
 std::string csv(const Report& report);

@@ -104,7 +104,7 @@ void RunRecords::add(const RecordReader& reader) {
     begin(reader.as<RunRecord>());
   } else if (reader.is<ProgressRecord>()) {
     const auto record = reader.as<ProgressRecord>();
-    rates_.push_back({record.step, record.data_per_s});
+    rates_.push_back({record.step, record.data_per_s, record.loss});
   } else if (reader.is<EpochRecord>()) {
     add_epoch(reader.as<EpochRecord>());
   } else if (reader.is<StepBreakdown>()) {
@@ -119,7 +119,23 @@ std::optional<Cell> RunRecords::cell() const {
   Cell cell = cell_;
   if (!summary_) {
     cell.is_failed = true;
-    cell.error = "the run has no summary: it was stopped, or is still going on";
+    cell.error = "the run has no summary: it was stopped before its end";
+  }
+  return cell;
+}
+
+std::optional<Cell> RunRecords::cell_so_far() const {
+  std::optional<Cell> cell = RunRecords::cell();
+  if (!cell || !cell->is_failed) return cell;
+  cell->is_failed = false;
+  cell->is_running = true;
+  cell->error.clear();
+  if (!rates_.empty()) {
+    cell->steps = rates_.back().step;
+    EpochTimes begun;
+    begun.epoch = static_cast<int>(cell->epochs.size()) + 1;
+    begun.rates = rates_;
+    cell->epochs.push_back(std::move(begun));
   }
   return cell;
 }

@@ -19,6 +19,8 @@ class RunRecords {
   const std::optional<SummaryRecord>& summary() const { return summary_; }
   /// None where no run began. A run without a summary has not come to its end: that is a failed cell.
   std::optional<Cell> cell() const;
+  /// Of a run that goes on: what it has done so far, which is no failure.
+  std::optional<Cell> cell_so_far() const;
 
  private:
   void begin(RunRecord record);

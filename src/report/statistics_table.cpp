@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "report/config_columns.h"
@@ -14,18 +15,22 @@ Table statistics_table(const std::vector<Group>& groups) {
   if (configs.empty()) return table;
   const std::vector<ConfigColumn> settings =
       config_columns(configs, {"model", "batch", "network", "strategy", "ranks"}, {});
-  table.columns.push_back({"source", "source"});
+  const bool has_names =
+      std::any_of(groups.begin(), groups.end(), [](const Group& group) { return !run_names(group.cells).empty(); });
+  if (has_names) table.columns.push_back(as_setting({"run", "run"}));
+  table.columns.push_back(as_setting({"source", "source"}));
   for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
   for (TableColumn column :
        {TableColumn{"runs", "runs", "number", 0}, TableColumn{"basis", "spread over", "text", 0},
-        TableColumn{"median", "median", "number", 2}, TableColumn{"mean", "mean", "number", 2},
+        TableColumn{"median", "median", "number", 2}, as_answer({"mean", "mean", "number", 2}),
         TableColumn{"deviation", "deviation", "number", 2}, TableColumn{"low", "95 % from", "number", 2},
-        TableColumn{"high", "to", "number", 2}, TableColumn{"speedup", "speed-up", "number", 2},
+        TableColumn{"high", "to", "number", 2}, as_answer({"speedup", "speed-up", "number", 2}),
         TableColumn{"steps", "steps used", "number", 0}, TableColumn{"dropped", "warm-up dropped", "number", 0}})
     table.columns.push_back(std::move(column));
   for (const Group& group : groups) {
     if (!is_shown(group)) continue;
     TableRow row;
+    if (has_names) row.values.push_back(text_value(run_names(group.cells)));
     row.values.push_back(text_value(word(group.source)));
     for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(group.config));
     const double half = group.rate.half_width();

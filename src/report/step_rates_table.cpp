@@ -44,29 +44,32 @@ Table step_rates_table(const std::vector<Group>& groups, std::vector<std::string
   Table table{"step-rates", "Data/s as training goes on, and speed-up over one rank of the same node", "", {}, {}};
   std::vector<const Configuration*> configs;
   std::map<int64_t, std::string> steps;  // column keys
-  bool has_repeats = false;
+  bool has_repeats = false, has_names = false;
   for (const Group& group : groups)
     for (const Cell* cell : group.cells) {
       if (!has_rates(*cell)) continue;
       configs.push_back(&cell->config);
-      has_repeats = has_repeats || cell->repeat > 1;
+      has_names = has_names || !cell->run.empty();
+      has_repeats = has_repeats || (cell->repeat > 1 && cell->run.empty());
       for (const auto& [step, rates] : rates_by_step(*cell)) steps[step] = fmt::format("step_{}", step);
     }
   if (configs.empty()) return table;
   const std::vector<ConfigColumn> settings = config_columns(configs, {"model", "batch", "ranks"}, {"other", "nodes"});
-  table.columns.push_back({"source", "source"});
+  if (has_names) table.columns.push_back(as_setting({"run", "run"}));
+  table.columns.push_back(as_setting({"source", "source"}));
   for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
-  table.columns.push_back({"node", "node(s)"});
-  if (has_repeats) table.columns.push_back({"repeat", "repeat", "number"});
+  table.columns.push_back(as_setting({"node", "node(s)"}));
+  if (has_repeats) table.columns.push_back(as_setting({"repeat", "repeat", "number"}));
   for (const auto& [step, key] : steps) table.columns.push_back({key, fmt::format("step {}", step), "number", 2});
-  table.columns.push_back({"rate", "data/s", "number", 2});
+  table.columns.push_back(as_answer({"rate", "data/s", "number", 2}));
   table.columns.push_back({"baseline", "baseline", "number", 2});
-  table.columns.push_back({"speedup", "speed-up", "number", 2});
+  table.columns.push_back(as_answer({"speedup", "speed-up", "number", 2}));
   for (const Group& group : groups)
     for (const Cell* cell : group.cells) {
       if (!has_rates(*cell)) continue;
       if (!table.has_room()) continue;
       TableRow row;
+      if (has_names) row.values.push_back(text_value(run_names({cell})));
       row.values.push_back(text_value(word(cell->source)));
       for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell->config));
       row.values.push_back(text_value(node_shares(*cell)));
@@ -98,28 +101,31 @@ Table epochs_table(const std::vector<Cell>& cells) {
   Table table{"epochs", "Epoch time, test time and accuracy", "", {}, {}};
   const auto is_shown = [](const EpochTimes& epoch) { return epoch.train_s && (epoch.test_s || epoch.test_accuracy); };
   std::vector<const Configuration*> configs;
-  bool has_repeats = false;
+  bool has_repeats = false, has_names = false;
   for (const Cell& cell : cells) {
     if (cell.is_failed || std::none_of(cell.epochs.begin(), cell.epochs.end(), is_shown)) continue;
     configs.push_back(&cell.config);
-    has_repeats = has_repeats || cell.repeat > 1;
+    has_names = has_names || !cell.run.empty();
+    has_repeats = has_repeats || (cell.repeat > 1 && cell.run.empty());
   }
   if (configs.empty()) return table;
   const std::vector<ConfigColumn> settings = config_columns(configs, {"model", "batch", "ranks"}, {"other", "nodes"});
-  table.columns.push_back({"source", "source"});
+  if (has_names) table.columns.push_back(as_setting({"run", "run"}));
+  table.columns.push_back(as_setting({"source", "source"}));
   for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
-  table.columns.push_back({"node", "node(s)"});
-  if (has_repeats) table.columns.push_back({"repeat", "repeat", "number"});
-  table.columns.push_back({"epoch", "epoch", "number"});
-  table.columns.push_back({"train_s", "epoch s", "number", 2});
+  table.columns.push_back(as_setting({"node", "node(s)"}));
+  if (has_repeats) table.columns.push_back(as_setting({"repeat", "repeat", "number"}));
+  table.columns.push_back(as_setting({"epoch", "epoch", "number"}));
+  table.columns.push_back(as_answer({"train_s", "epoch s", "number", 2}));
   table.columns.push_back({"test_s", "test s", "number", 2});
-  table.columns.push_back({"accuracy", "test accuracy", "number", 4});
+  table.columns.push_back(as_answer({"accuracy", "test accuracy", "number", 4}));
   for (const Cell& cell : cells) {
     if (cell.is_failed) continue;
     for (const EpochTimes& epoch : cell.epochs) {
       if (!is_shown(epoch)) continue;
       if (!table.has_room()) continue;
       TableRow row;
+      if (has_names) row.values.push_back(text_value(run_names({&cell})));
       row.values.push_back(text_value(word(cell.source)));
       for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(cell.config));
       row.values.push_back(text_value(node_shares(cell)));

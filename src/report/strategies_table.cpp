@@ -62,18 +62,28 @@ Table strategies_table(const std::vector<Group>& groups) {
   const std::vector<ConfigColumn> settings =
       config_columns(configs, {"model", "batch", "network", "strategy"}, left_out);
   const std::string what = rank_word(configs);
-  table.columns.push_back({"source", "source"});
+  const bool has_names =
+      std::any_of(groups.begin(), groups.end(), [](const Group& group) { return !run_names(group.cells).empty(); });
+  if (has_names) table.columns.push_back(as_setting({"run", "run"}));
+  table.columns.push_back(as_setting({"source", "source"}));
   for (const ConfigColumn& setting : settings) table.columns.push_back(setting.column);
   table.columns.push_back({"baseline", "1 " + what.substr(0, what.size() - 1) + ", baseline", "number", 1});
   for (const int ranks : rank_counts)
-    table.columns.push_back({fmt::format("ranks_{}", ranks),
-                             fmt::format("{} {}", ranks, ranks == 1 ? what.substr(0, what.size() - 1) : what),
-                             "plusminus", 2});
+    table.columns.push_back(
+        as_answer({fmt::format("ranks_{}", ranks),
+                   fmt::format("{} {}", ranks, ranks == 1 ? what.substr(0, what.size() - 1) : what), "plusminus", 2}));
   for (const int ranks : rank_counts)
     if (ranks > 1)
-      table.columns.push_back({fmt::format("efficiency_{}", ranks), fmt::format("eff. {}", ranks), "percent", 1});
+      table.columns.push_back(
+          as_answer({fmt::format("efficiency_{}", ranks), fmt::format("eff. {}", ranks), "percent", 1}));
   for (const Line& line : lines) {
     TableRow row;
+    if (has_names) {
+      std::vector<const Cell*> cells;
+      for (const auto& [ranks, group] : line.by_ranks)
+        cells.insert(cells.end(), group->cells.begin(), group->cells.end());
+      row.values.push_back(text_value(run_names(cells)));
+    }
     row.values.push_back(text_value(word(line.first->source)));
     for (const ConfigColumn& setting : settings) row.values.push_back(setting.value(line.first->config));
     row.values.push_back(number_value(line.first->baseline_rate, 1));

@@ -14,14 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Columns that a terminal needs for UTF-8 text: its characters, none of ours is wide.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string padded(const std::string& text, std::size_t width, bool is_right) {
-  const std::string space(width - std::min(width, width_of(text)), ' ');
+  const std::string space(width - std::min(width, text_columns(text)), ' ');
   return is_right ? space + text : text + space;
 }
 
@@ -51,9 +45,49 @@ bool has_deviations(const Table& table, std::size_t column) {
                      [column](const TableRow& row) { return row.values[column].deviation.has_value(); });
 }
 
+/// Columns of text that are cut to this where a terminal is too narrow.
+constexpr std::size_t kNarrowText = 24;
+
+/// Which columns a line of `width` has room for: answers, then the others from the left.
+std::vector<bool> columns_that_fit(const Table& table, const std::vector<std::size_t>& widths, std::size_t width) {
+  std::vector<bool> fits(widths.size(), width == 0);
+  std::size_t used = 1;
+  for (const bool wants_answers : {true, false})
+    for (std::size_t i = 0; width != 0 && i < widths.size(); ++i) {
+      const bool is_wanted = (table.columns[i].role == ColumnRole::answer) == wants_answers;
+      if (!is_wanted || used + widths[i] + 3 > width) continue;
+      fits[i] = true;
+      used += widths[i] + 3;
+    }
+  return fits;
+}
+
+bool says_the_same(const Table& table, std::size_t column) {
+  return std::all_of(table.rows.begin(), table.rows.end(), [&](const TableRow& row) {
+    return row.values[column].text == table.rows.front().values[column].text;
+  });
+}
+
 std::string full(double value) { return std::isfinite(value) ? fmt::format("{:.10g}", value) : ""; }
 
 }  // namespace
+
+std::size_t text_columns(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string cut_text(const std::string& text, std::size_t columns) {
+  if (text_columns(text) <= columns) return text;
+  std::string result;
+  std::size_t taken = 0;
+  for (const char c : text) {
+    const bool begins_character = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    if (begins_character && ++taken >= columns) break;
+    result += c;
+  }
+  return result + "…";
+}
 
 std::size_t Table::column(const std::string& key) const {
   for (std::size_t i = 0; i < columns.size(); ++i)
@@ -98,33 +132,99 @@ std::string hours_minutes_seconds(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-std::string aligned_text(const Table& table, std::size_t most_rows) {
-  std::vector<std::size_t> widths;
-  const std::size_t rows = std::min(most_rows, table.rows.size());
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    widths.push_back(width_of(table.columns[i].label));
-    for (std::size_t row = 0; row < rows; ++row)
-      widths[i] = std::max(widths[i], width_of(shown(table.rows[row].values[i])));
+Table for_people(Table table) {
+  if (table.rows.empty()) return table;
+  const bool has_answers = std::any_of(table.columns.begin(), table.columns.end(),
+                                       [](const TableColumn& column) { return column.role == ColumnRole::answer; });
+  std::vector<std::size_t> order;
+  std::string same;
+  for (const ColumnRole role : {ColumnRole::setting, ColumnRole::answer, ColumnRole::detail})
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i].role != role) continue;
+      const std::string& first = table.rows.front().values[i].text;
+      const bool is_same = says_the_same(table, i);
+      if (is_same && first.empty()) continue;
+      const std::string& key = table.columns[i].key;
+      const bool is_name = key == "run" || key == "cell" || key == "differs";
+      const bool is_hoisted =
+          table.rows.size() > 1 ? role != ColumnRole::answer : role == ColumnRole::setting && has_answers && !is_name;
+      if (is_same && is_hoisted)
+        same += fmt::format("{}{} {}", same.empty() ? "" : ", ", table.columns[i].label, first);
+      else
+        order.push_back(i);
+    }
+  if (order.empty()) return table;  // rows that are alike in everything
+  Table result = table;
+  result.columns.clear();
+  for (const std::size_t i : order) result.columns.push_back(table.columns[i]);
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    result.rows[row].values.clear();
+    for (const std::size_t i : order) result.rows[row].values.push_back(std::move(table.rows[row].values[i]));
   }
-  std::string text = "## " + table.title + "\n\n", rule = "|";
-  const auto end_line = [&text] { text += "\n"; };
-  text += "|";
+  if (!same.empty())
+    result.caption = fmt::format("{}: {}.{}{}", table.rows.size() > 1 ? "The same in all rows" : "Settings", same,
+                                 table.caption.empty() ? "" : " ", table.caption);
+  return result;
+}
+
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string result, line;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (width != 0 && !line.empty() && text_columns(line) + 1 + text_columns(word) > width) {
+      result += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return result + line;
+}
+
+std::string aligned_text(const Table& table, std::size_t most_rows, std::size_t width) {
+  const std::size_t rows = std::min(most_rows, table.rows.size());
+  std::vector<std::size_t> widths;
+  const auto measure = [&](std::size_t longest) {
+    widths.clear();
+    std::size_t all = 1;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      widths.push_back(text_columns(table.columns[i].label));
+      for (std::size_t row = 0; row < rows; ++row) {
+        const std::size_t size = text_columns(shown(table.rows[row].values[i]));
+        widths[i] = std::max(widths[i], is_numeric(table.columns[i]) ? size : std::min(size, longest));
+      }
+      all += widths[i] + 3;
+    }
+    return all;
+  };
+  if (const std::size_t all = measure(std::string::npos); width != 0 && all > width) measure(kNarrowText);
+  const std::vector<bool> fits = columns_that_fit(table, widths, width);
+  const auto cell = [&](const std::string& text, std::size_t i) {
+    return " " + padded(cut_text(text, widths[i]), widths[i], is_numeric(table.columns[i])) + " |";
+  };
+  std::string text = "## " + table.title + "\n\n", head = "|", rule = "|", left_out;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    text += " " + padded(table.columns[i].label, widths[i], is_numeric(table.columns[i])) + " |";
+    if (!fits[i]) {
+      left_out += (left_out.empty() ? "" : ", ") + table.columns[i].label;
+      continue;
+    }
+    head += cell(table.columns[i].label, i);
     rule += std::string(widths[i] + 1, '-') + (is_numeric(table.columns[i]) ? ":|" : "-|");
   }
-  end_line();
-  text += rule;
-  end_line();
+  text += head + "\n" + rule + "\n";
   for (std::size_t row = 0; row < rows; ++row) {
     text += "|";
     for (std::size_t i = 0; i < table.columns.size(); ++i)
-      text += " " + padded(shown(table.rows[row].values[i]), widths[i], is_numeric(table.columns[i])) + " |";
-    end_line();
+      if (fits[i]) text += cell(shown(table.rows[row].values[i]), i);
+    text += "\n";
   }
   if (rows < table.rows.size())
     text += fmt::format("… and {} more rows; --md or -o has them\n", table.rows.size() - rows);
-  if (!table.caption.empty()) text += "\n" + table.caption + "\n";
+  if (!left_out.empty())
+    text +=
+        wrapped(fmt::format("… and more columns: {}; a wider terminal, --md or -o has them", left_out), width) + "\n";
+  if (!table.caption.empty()) text += "\n" + wrapped(table.caption, width) + "\n";
   return text;
 }
 

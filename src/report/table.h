@@ -7,11 +7,28 @@
 
 namespace tutti {
 
+/// What a column is to its reader.
+enum class ColumnRole {
+  setting,  // tells rows apart
+  answer,   // what the table is looked at for: always shown
+  detail
+};
+
 struct TableColumn {
   std::string key, label;
   std::string kind = "text";  // text, number, percent, duration or plusminus, as the page wants it
   int digits = 0;             // behind the point
+  ColumnRole role = ColumnRole::detail;
 };
+
+inline TableColumn as_setting(TableColumn column) {
+  column.role = ColumnRole::setting;
+  return column;
+}
+inline TableColumn as_answer(TableColumn column) {
+  column.role = ColumnRole::answer;
+  return column;
+}
 
 struct TableValue {
   std::string text;             // as a person reads it; "" for nothing
@@ -53,8 +70,19 @@ TableValue duration_value(double seconds);
 /// "14:36:52"; below a minute with hundredths.
 std::string hours_minutes_seconds(double seconds);
 
-/// Aligned columns for a terminal, `most_rows` of them; it says how many are left out.
-std::string aligned_text(const Table& table, std::size_t most_rows);
+/// The table as people read it: settings, then answers, then details. A column that says the same in all rows is a part
+/// of the caption, as are the settings of a single row, and one that says nothing is left out. Answers stay columns.
+Table for_people(Table table);
+
+/// Aligned columns for a terminal, `most_rows` rows. It says how many rows are left out, and which columns, where lines
+/// would be longer than `width` (0: any length); answers go last.
+std::string aligned_text(const Table& table, std::size_t most_rows, std::size_t width = 0);
+/// Columns that a terminal needs for UTF-8 text: its characters, none of ours is wide.
+std::size_t text_columns(const std::string& text);
+/// The first characters of a text that needs more columns than this.
+std::string cut_text(const std::string& text, std::size_t columns);
+/// Words in lines of at most `width` columns (0: one line).
+std::string wrapped(const std::string& text, std::size_t width);
 std::string markdown(const Table& table);
 /// Numbers in full, a deviation in a column of its own.
 std::string csv(const Table& table);

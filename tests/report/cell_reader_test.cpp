@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/folder_lock.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -57,6 +58,25 @@ TEST_F(CellReader, TakesTheLastAttemptOfEachCellAndListsFailures) {
   EXPECT_DOUBLE_EQ(set.cells[0].run_s, 5);
   EXPECT_TRUE(set.cells[2].is_failed);
   EXPECT_EQ(set.cells[1].folder, (folder_ / "sweep/cells/b").string());
+}
+
+TEST_F(CellReader, TellsARunThatGoesOnFromOneThatWasStopped) {
+  fs::create_directories(folder_ / "half");
+  write("half/records.jsonl",
+        R"({"record":"run","config":{"model":"mnist-cnn","ranks":2,"batch":8},"nodes":[{"host":"n0","ranks":[0,1]}]})"
+        "\n"
+        R"({"record":"progress","step":10,"epoch":0,"data_per_s":500,"loss":1.5})"
+        "\n");
+  EXPECT_TRUE(read("half").cells.at(0).is_failed);
+  const FolderLock lock(folder_ / "half");  // as the run's rank 0 holds it
+  const CellSet set = read("half");
+  const Cell& cell = set.cells.at(0);
+  EXPECT_FALSE(cell.is_failed);
+  EXPECT_TRUE(cell.is_running);
+  EXPECT_EQ(cell.run, "half");
+  ASSERT_EQ(cell.epochs.size(), 1u);
+  EXPECT_EQ(cell.epochs[0].rates.at(0).step, 10);
+  EXPECT_THAT(set.notes, Contains(HasSubstr("half is still going on")));
 }
 
 TEST_F(CellReader, KeepsRepeatsOfACellApart) {

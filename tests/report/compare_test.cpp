@@ -66,6 +66,40 @@ TEST(CompareCells, CountsAFailureAsWorseAndAnAbsenceNot) {
   EXPECT_THAT(sum_up(result), HasSubstr("FAILED in B: resnet18, bsp, 2 ranks"));
 }
 
+/// One run of a training run's kind: its spread is that of its steps.
+std::vector<Cell> one_run(const std::string& strategy, double rate) {
+  std::vector<Cell> cells = repeats(strategy, rate);
+  cells.resize(1);
+  cells[0].throughput.reset();
+  cells[0].samples_per_step = 64;
+  for (int i = 0; i < 40; ++i) cells[0].step_s.push_back(64 / rate * (1 + 0.001 * (i % 3)));
+  return cells;
+}
+
+TEST(CompareCells, CannotTellFromOneRun) {
+  const Comparison result = compare_cells(one_run("bsp", 100), one_run("bsp", 50), 0.02);
+  EXPECT_EQ(result.configs.at(0).change, Change::untold);
+  EXPECT_FALSE(result.is_worse());
+  EXPECT_THAT(sum_up(result), HasSubstr("0 slower, 0 unchanged, 0 unclear, 1 cannot tell"));
+  const Table table = comparison_table(result);
+  EXPECT_EQ(table.rows[0].values[table.column("change")].text, "cannot tell (one run)");
+}
+
+TEST(CompareCells, PairsStrategiesWhereAllElseIsEqual) {
+  const Comparison result = compare_cells(repeats("bsp", 100), repeats("dear", 120), 0.02);
+  ASSERT_EQ(result.configs.size(), 1u);
+  EXPECT_EQ(result.configs[0].differs, "bsp → dear");
+  EXPECT_EQ(result.configs[0].change, Change::faster);
+  EXPECT_TRUE(result.only_in_a.empty());
+  std::vector<Cell> larger = repeats("bsp", 150);
+  for (Cell& cell : larger) cell.config.batch = 64;
+  EXPECT_EQ(compare_cells(repeats("bsp", 100), larger, 0.02).configs.at(0).differs, "batch - → 64");
+  for (Cell& cell : larger) cell.config.model = "vgg";
+  EXPECT_TRUE(compare_cells(repeats("bsp", 100), larger, 0.02).configs.empty());  // other samples
+  // Which of two belongs to the one nobody can say.
+  EXPECT_TRUE(compare_cells(both(repeats("bsp", 100), repeats("wfbp", 100)), repeats("dear", 1), 0.02).configs.empty());
+}
+
 TEST(CompareCells, RaisesFewFalseAlarmsAmongMany) {
   // Twenty comparisons of runs that differ by chance: one of them at p = 0.03 alone is nothing.
   std::vector<Cell> before, after;

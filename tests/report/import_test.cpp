@@ -136,6 +136,23 @@ TEST(ImportNodes, AveragesOverRepeatsOnDifferentNodes) {
   EXPECT_THAT(notes, ::testing::IsEmpty());
 }
 
+TEST(NodesTable, CountsSpeedUpForAsManySamplesNotSteps) {
+  // Both made 100 steps; that of two ranks took two samples where the other took one.
+  std::vector<Cell> cells(2);
+  for (int i = 0; i < 2; ++i) {
+    cells[i].config.model = "mnist-cnn";
+    cells[i].config.ranks = i + 1;
+    cells[i].steps = 100;
+    cells[i].samples_per_step = 64 * (i + 1);
+    cells[i].run_s = i == 0 ? 100 : 120;
+    cells[i].run = i == 0 ? "one" : "two";
+  }
+  std::vector<std::string> notes;
+  const Table table = nodes_table(cells, notes);
+  EXPECT_EQ(table.rows.at(1).values[table.column("speedup")].text, "1.67");
+  EXPECT_EQ(table.rows.at(1).values[table.column("run")].text, "two");
+}
+
 TEST(ImportNodes, ShowsAStatedAverageAndNotesWhereItIsWrong) {
   std::vector<std::string> notes;
   const Table table =

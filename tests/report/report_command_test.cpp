@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -28,30 +29,33 @@ std::string sweep(double rate) {
         for (int repeat = 1; repeat <= 3; ++repeat) {
           const double step_s = 64 / rate * (1 + 0.001 * repeat) * (std::string(strategy) == "dear" ? 0.9 : 1);
           const std::string id = fmt::format("{}-{}-{}", network, strategy, ranks);
-          json record = {{"record", "cell"},
-                         {"cell", id},
-                         {"repeat", repeat},
-                         {"status", "done"},
-                         {"source", "measured"},
-                         {"config",
-                          {{"model", "resnet18"},
-                           {"batch", 64},
-                           {"network", network},
-                           {"strategy", strategy},
-                           {"ranks", ranks},
-                           {"nodes", 1}}},
-                         {"samples_per_step", 64 * ranks},
-                         {"step_s", std::vector<double>(20, step_s)},
-                         {"epochs", {{{"epoch", 1}, {"train_s", 20 * step_s}, {"test_s", 1}, {"test_accuracy", 0.5}}}},
-                         {"breakdown",
-                          {{"compute_s", 0.5 * step_s},
-                           {"exposed", {{"bandwidth", 0.25 * step_s}}},
-                           {"data_wait_s", 0},
-                           {"optimizer_s", 0.25 * step_s}}},
-                         {"run_s", 20 * step_s},
-                         {"node_list", "n0"},
-                         {"environment", {{"cores", 2}}},
-                         {"load", 0.5}};
+          json record = {
+              {"record", "cell"},
+              {"cell", id},
+              {"repeat", repeat},
+              {"status", "done"},
+              {"source", "measured"},
+              {"config",
+               {{"model", "resnet18"},
+                {"batch", 64},
+                {"network", network},
+                {"strategy", strategy},
+                {"ranks", ranks},
+                {"nodes", 1}}},
+              {"samples_per_step", 64 * ranks},
+              {"step_s", std::vector<double>(20, step_s)},
+              {"epochs",
+               {{{"epoch", 1}, {"train_s", 10 * step_s}, {"test_s", 1}, {"test_accuracy", 0.5}, {"loss", 2}},
+                {{"epoch", 2}, {"train_s", 10 * step_s}, {"test_s", 1}, {"test_accuracy", 0.6}, {"loss", 1}}}},
+              {"breakdown",
+               {{"compute_s", 0.5 * step_s},
+                {"exposed", {{"bandwidth", 0.25 * step_s}}},
+                {"data_wait_s", 0},
+                {"optimizer_s", 0.25 * step_s}}},
+              {"run_s", 20 * step_s},
+              {"node_list", "n0"},
+              {"environment", {{"cores", 2}}},
+              {"load", 0.5}};
           text += record.dump() + "\n";
         }
   return text;
@@ -81,11 +85,13 @@ TEST_F(ReportCommand, PrintsTablesThatFit) {
   const CommandResult result = report("before");
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("# It's a <sweep>"));
-  EXPECT_THAT(result.output, HasSubstr("| measured | resnet18 |    64 | 1gbe    | bsp      |            998.0 |  "
-                                       "998.00 ± 1.00 | 1996.01 ± 1.99 | 100.0 % |"));
-  EXPECT_THAT(result.output, HasSubstr("## Which strategy is fastest"));
   EXPECT_THAT(result.output,
-              HasSubstr("| measured | resnet18 |    64 | 10gbe   |     2 | dear    |             11.1 % |"));
+              HasSubstr("\nfastest: dear in 2 of 2 (comparisons of strategies under the same conditions: "));
+  EXPECT_THAT(result.output,
+              HasSubstr("| 1gbe    | bsp      |  998.00 ± 1.00 | 1996.01 ± 1.99 | 100.0 % |            998.0 |"));
+  EXPECT_THAT(result.output, HasSubstr("The same in all rows: source measured, model resnet18, batch 64. Mean ± "));
+  EXPECT_THAT(result.output, HasSubstr("## Which strategy is fastest"));
+  EXPECT_THAT(result.output, HasSubstr("| 10gbe   | dear    |             11.1 % |"));
   EXPECT_THAT(result.output, HasSubstr("## Run time by nodes and ranks of each"));
   EXPECT_THAT(result.output, Not(HasSubstr("Failed cells")));
 }
@@ -101,8 +107,7 @@ TEST_F(ReportCommand, PutsPublishedFiguresBesideOnesOwn) {
 }
 
 TEST_F(ReportCommand, PrintsMarkdownCsvAndJson) {
-  EXPECT_THAT(report("before --md").output,
-              HasSubstr("| measured | resnet18 | 64 | 1gbe | bsp | 998.0 | 998.00 ± 1.00 |"));
+  EXPECT_THAT(report("before --md").output, HasSubstr("| 1gbe | bsp | 998.00 ± 1.00 | 1996.01 ± 1.99 |"));
   EXPECT_THAT(report("before --csv").output,
               HasSubstr("# strategies: Samples/s by model, network, strategy and number of "
                         "ranks\nsource,model,batch,network,strategy,baseline,ranks_1,ranks_1_deviation,"));
@@ -127,13 +132,34 @@ TEST_F(ReportCommand, WritesAFolderWithPageTablesAndFigures) {
     GTEST_SKIP() << "no gnuplot, so no figures";
   }
   for (const char* figure : {"throughput-1", "throughput-2", "efficiency-1", "efficiency-2", "step-parts", "accuracy",
-                             "strategies-networks-1"}) {
+                             "loss", "strategies-networks-1"}) {
     const std::string svg = read_file(out / "figures" / (std::string(figure) + ".svg"));
     EXPECT_THAT(svg, HasSubstr("</svg>")) << figure;
     EXPECT_EQ(read_file(out / "figures" / (std::string(figure) + ".png")).substr(1, 3), "PNG") << figure;
   }
   EXPECT_THAT(read_file(out / "report.html"), HasSubstr("<svg"));
   EXPECT_THAT(read_file(out / "report.md"), HasSubstr("(figures/throughput-1.svg)"));
+}
+
+TEST_F(ReportCommand, IsAsWideAsItsTerminalAndAsItsTablesInAPipe) {
+  if (run_command("script --version").exit_code != 0) GTEST_SKIP() << "no script, which makes terminals";
+  const auto longest_line = [](const std::string& text) {
+    std::size_t longest = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const auto letters = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      longest = std::max(longest, static_cast<std::size_t>(letters) - (line.back() == '\r' ? 1 : 0));
+    }
+    return longest;
+  };
+  const CommandResult narrow = run_command(
+      "cd '" + folder_.string() + "' && COLUMNS=72 script -qec '" TUTTI_REPORT_TOOL " report before' /dev/null");
+  EXPECT_EQ(narrow.exit_code, 0) << narrow.output;
+  EXPECT_LE(longest_line(narrow.output), 72u) << narrow.output;
+  EXPECT_THAT(narrow.output, HasSubstr("| dear     | 1108.89 ± 1.11 | 2217.79 ± 2.21 |"));
+  EXPECT_GT(longest_line(
+                run_command("cd '" + folder_.string() + "' && COLUMNS=72 " TUTTI_REPORT_TOOL " report before").output),
+            72u);
 }
 
 TEST_F(ReportCommand, GoesOnWithoutGnuplot) {
@@ -176,7 +202,7 @@ TEST_F(ReportCommand, ListsFailedCells) {
   const CommandResult result = report("broken");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, HasSubstr("note: 1 of 25 cells failed"));
-  EXPECT_THAT(result.output, HasSubstr("| x    | vgg           |      1 | rank 1 left |"));
+  EXPECT_THAT(result.output, HasSubstr("| x    | rank 1 left | vgg           |      1 |"));
 }
 
 TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {
@@ -195,6 +221,10 @@ TEST_F(ReportCommand, SaysWhatIsWrongInOneLine) {
   expect_error("odd.md", 1, "none of the forms");
   expect_error("--import nothing.md", 1, "nothing.md");
   expect_error("--compare before", 2, "--compare");
+  expect_error("--compare before befor", 3, "did you mean 'before'?");
+  write("other.jsonl", R"({"record":"cell","cell":"a","config":{"model":"vgg","ranks":2},"run_s":5})"
+                       "\n");
+  expect_error("--compare before other.jsonl", 3, "nothing in common that could be compared");
   expect_error("after --compare before after", 2, "--compare takes two runs");
 }
 
@@ -230,16 +260,16 @@ TEST_F(ReportCommand, DoesNotCarryOutWhatARecordSays) {
 
 TEST_F(ReportCommand, ShowsNamesInFiguresAsTheyAre) {
   if (run_command("gnuplot --version").exit_code != 0) GTEST_SKIP() << "no gnuplot, so no figures";
-  write("runs/before/cells.jsonl", sweep_named("it's \"50%s\" a_b^{c} \\d", "100% {/Bold net}"));
+  write("runs/before/cells.jsonl", sweep_named("it's \"50%s\" a_b^{c}\\d", "100% {/Bold}"));
   const CommandResult result = report("before -o out");
   ASSERT_EQ(result.exit_code, 0) << result.output;
   for (const char* figure : {"throughput-1", "throughput-2", "step-parts", "strategies-networks-1"}) {
     const std::string svg = read_file(folder_ / "out/figures" / (std::string(figure) + ".svg"));
-    EXPECT_THAT(svg, AnyOf(HasSubstr("it's \"50%s\" a_b^{c} \\d"), HasSubstr("it&#39;s &quot;50%s&quot; a_b^{c} \\d"),
-                           HasSubstr("it's &quot;50%s&quot; a_b^{c} \\d")))
+    EXPECT_THAT(svg, AnyOf(HasSubstr("it's \"50%s\" a_b^{c}\\d"), HasSubstr("it&#39;s &quot;50%s&quot; a_b^{c}\\d"),
+                           HasSubstr("it's &quot;50%s&quot; a_b^{c}\\d")))
         << figure;
   }
-  EXPECT_THAT(read_file(folder_ / "out/figures/strategies-networks-1.svg"), HasSubstr("100% {/Bold net}"));
+  EXPECT_THAT(read_file(folder_ / "out/figures/strategies-networks-1.svg"), HasSubstr("100% {/Bold}"));
 }
 
 TEST_F(ReportCommand, DoesNotLookForTracesOutsideOfItsSweep) {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tutti/error.h"
 
@@ -29,6 +31,52 @@ TEST(Table, IsAlignedForATerminal) {
 
 TEST(Table, SaysHowManyRowsATerminalDoesNotShow) {
   EXPECT_NE(aligned_text(sample(), 1).find("… and 1 more rows"), std::string::npos);
+}
+
+/// Of runs on two networks: three settings, an answer, a detail.
+Table runs() {
+  Table table{"runs", "Runs", "About them.", {}, {}};
+  table.columns = {as_setting({"model", "model"}),
+                   as_setting({"network", "network"}),
+                   {"n", "n", "number"},
+                   as_answer({"rate", "rate", "number", 1}),
+                   {"note", "note"}};
+  for (const char* network : {"1gbe", "a network with a long name"})
+    table.rows.push_back(
+        {{text_value("resnet18"), text_value(network), whole_value(3, -1), number_value(12.5, 1), text_value("")},
+         false});
+  return table;
+}
+
+TEST(TableForPeople, PutsAnswersBeforeDetailsAndWhatIsTheSameIntoTheCaption) {
+  const Table table = for_people(runs());
+  ASSERT_EQ(table.columns.size(), 2u);
+  EXPECT_EQ(table.columns[0].key, "network");
+  EXPECT_EQ(table.columns[1].key, "rate");  // the same in all rows, and stays
+  EXPECT_EQ(table.caption, "The same in all rows: model resnet18, n 3. About them.");
+  Table one = runs();
+  one.rows.pop_back();
+  EXPECT_EQ(for_people(one).columns.size(), 2u);  // n and rate
+  EXPECT_EQ(for_people(one).caption, "Settings: model resnet18, network 1gbe. About them.");
+}
+
+TEST(Table, LeavesOutDetailsWhereATerminalIsTooNarrowAndSaysSo) {
+  const std::string text = aligned_text(runs(), 10, 40);
+  EXPECT_EQ(text.find("About"), text.rfind("About"));
+  std::size_t longest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, text_columns(line));
+  EXPECT_LE(longest, 40u) << text;
+  EXPECT_NE(text.find("| rate |"), std::string::npos) << text;
+  EXPECT_NE(text.find("… and more columns: "), std::string::npos) << text;
+  EXPECT_EQ(aligned_text(runs(), 10, 200), aligned_text(runs(), 10));
+}
+
+TEST(Table, IsCutBetweenCharacters) {
+  EXPECT_EQ(cut_text("größer", 6), "größer");
+  EXPECT_EQ(cut_text("größer", 4), "grö…");
+  EXPECT_EQ(wrapped("one two three", 7), "one two\nthree");
+  EXPECT_EQ(wrapped("one two three", 0), "one two three");
 }
 
 TEST(Table, IsMarkdownWithAveragesSetOff) {
