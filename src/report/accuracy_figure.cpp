@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "report/charts.h"
 #include "report/figures.h"
@@ -46,6 +47,7 @@ void add_accuracy_figure(const std::vector<Group>& groups, std::vector<Figure>& 
   figure.title = "Test accuracy against training time";
   figure.caption = "After each epoch; the first run of each configuration.";
   figure.program = chart_program(chart);
+  figure.curves = std::move(chart);
   figures.push_back(std::move(figure));
 }
 

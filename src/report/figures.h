@@ -13,6 +13,7 @@ namespace tutti {
 struct Figure {
   std::string id, title, caption;
   std::string program;
+  LineChart curves;  // which a page draws by itself; without lines: none
   int width = kChartWidth, height = kChartHeight;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "report/charts.h"
 #include "report/figures.h"
@@ -69,6 +70,7 @@ void add_loss_figure(const std::vector<Group>& groups, std::vector<Figure>& figu
   figure.caption =
       "Of rank 0's samples where steps were recorded, else of epochs; the first run of each configuration.";
   figure.program = chart_program(chart);
+  figure.curves = std::move(chart);
   figures.push_back(std::move(figure));
 }
 

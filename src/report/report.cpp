@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "base/files.h"
 #include "base/json_files.h"
 #include "base/utf8.h"
+#include "report/page_assets.h"
 #include "report/table_forms.h"
 #include "report/timeline.h"
 #include "tutti/error.h"
@@ -69,6 +71,23 @@ json read_timeline(const fs::path& file, const std::string& title) {
   } catch (const Error& problem) {
     throw Error("{}: {}", file.string(), problem.what());
   }
+}
+
+/// As page.h has it.
+json chart_json(const LineChart& chart) {
+  json lines = json::array();
+  for (const ChartLine& line : chart.lines) {
+    json points = json::array();
+    for (const ChartPoint& point : line.points) {
+      if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+      points.push_back({point.x, point.y});
+      if (point.half > 0) points.back().push_back(point.half);
+    }
+    lines.push_back({{"name", line.name}, {"is_dashed", line.is_dashed}, {"points", std::move(points)}});
+  }
+  return {{"lines", std::move(lines)},        {"x_label", chart.x_label},   {"y_label", chart.y_label},
+          {"x_is_log", chart.x_is_log},       {"y_is_log", chart.y_is_log}, {"y_has_zero", chart.y_has_zero},
+          {"x_marks", thinned(chart.x_marks)}};
 }
 
 std::string lines(const std::vector<std::string>& texts, const std::string& prefix, std::size_t width = 0) {
@@ -196,13 +215,17 @@ json page_document(const Report& report, const fs::path& figure_folder) {
     document["tables"].push_back(to_json(shown));
   }
   for (const Figure& figure : report.figures) {
+    json shown = {{"id", figure.id}, {"title", figure.title}, {"caption", figure.caption}};
     const fs::path file = figure_folder / (figure.id + ".svg");
-    if (figure_folder.empty() || !fs::is_regular_file(file)) continue;
-    std::string svg = read_file(file);
-    // A page has one declaration, its own.
-    if (const std::size_t begin = svg.find("<svg"); begin != std::string::npos) svg.erase(0, begin);
-    document["figures"].push_back(
-        {{"id", figure.id}, {"title", figure.title}, {"caption", figure.caption}, {"svg", svg}});
+    if (!figure_folder.empty() && fs::is_regular_file(file)) {
+      std::string svg = read_file(file);
+      // A page has one declaration, its own.
+      if (const std::size_t begin = svg.find("<svg"); begin != std::string::npos) svg.erase(0, begin);
+      shown["svg"] = svg;
+    }
+    if (!figure.curves.lines.empty()) shown["chart"] = chart_json(figure.curves);
+    if (shown.contains("svg") || (shown.contains("chart") && !kChartLibrary.empty()))
+      document["figures"].push_back(std::move(shown));
   }
   for (const auto& [file, title] : report.traces) document["timelines"].push_back(read_timeline(file, title));
   return document;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "report/charts.h"
 #include "report/figures.h"
@@ -137,6 +138,7 @@ Figure throughput(const Panel& panel) {
   Figure figure;
   figure.title = "Throughput: " + panel_title(panel.config);
   figure.program = chart_program(chart);
+  figure.curves = std::move(chart);
   figure.caption =
       "Samples/s against the number of ranks, with 95 % intervals where they are known; dashed: one rank's "
       "rate × ranks.";
@@ -158,6 +160,7 @@ Figure efficiency(const Panel& panel) {
   Figure figure;
   figure.title = "Scaling efficiency: " + panel_title(panel.config);
   figure.program = chart_program(chart);
+  figure.curves = std::move(chart);
   figure.caption = "Speed-up over one rank, divided by the number of ranks.";
   return figure;
 }
