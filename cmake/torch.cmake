@@ -39,16 +39,9 @@ target_link_libraries(tutti_torch INTERFACE ${TORCH_LIBRARIES})
 target_include_directories(tutti_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 separate_arguments(tutti_torch_flags NATIVE_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(tutti_torch INTERFACE ${tutti_torch_flags})
-# The old ABI, of pip's packages before 2.6, has to be everybody's, and compiled libraries of the system have the new one.
-set(tutti_has_old_abi FALSE)
 if("${tutti_torch_flags}" MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
-  set(tutti_has_old_abi TRUE)
-  add_compile_definitions(_GLIBCXX_USE_CXX11_ABI=0)
-  if(TUTTI_TESTS OR TUTTI_BENCH)
-    message(FATAL_ERROR "This PyTorch has the old C++ ABI: only the Python module can be built with it, "
-      "by `./tutti python`. The program takes PyTorch 2.6 or later, or Debian's libtorch.")
-  endif()
-  set(yaml-cpp_FOUND FALSE)
+  message(FATAL_ERROR "The PyTorch of ${Torch_DIR} has the old C++ ABI, as packages from pip were before 2.6, and the system's "
+    "libraries have the new one. Take PyTorch 2.6 or later, or Debian's libtorch.")
 endif()
 # libtorch is built without assertions, and some of its classes (at::RecordFunction) are laid out differently with them.
 target_compile_definitions(tutti_torch INTERFACE NDEBUG)
@@ -60,9 +53,6 @@ endif()
 # version that it sees.
 add_library(tutti_fmt INTERFACE)
 target_link_libraries(tutti_fmt INTERFACE fmt::fmt)
-if(tutti_has_old_abi)
-  target_compile_definitions(tutti_fmt INTERFACE FMT_HEADER_ONLY=1)
-endif()
 foreach(folder ${TORCH_INCLUDE_DIRS})
   if(EXISTS ${folder}/fmt/format.h AND NOT folder STREQUAL "/usr/include")
     target_compile_definitions(tutti_fmt INTERFACE FMT_HEADER_ONLY=1)

@@ -8,19 +8,28 @@ import io
 import json
 import os
 import sys
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import torch
 
 from ._tutti import Error
 
 
-def _objects(word: str) -> Iterator[Any]:
-    """The program's objects of a class whose name, or a base's, is this."""
+_WORDS = ("Optimizer", "LRScheduler", "_LRScheduler", "ReduceLROnPlateau", "GradScaler")
+
+
+def _objects() -> Dict[str, List[Any]]:
+    """The program's optimizers, schedulers and scalers: objects of PyTorch's classes, and of those derived from them."""
+    words: Dict[type, str] = {}
+    found: Dict[str, List[Any]] = {word: [] for word in _WORDS}
     for thing in gc.get_objects():
         kind = type(thing)  # not isinstance: some objects pretend
-        if any(base.__name__ == word and base.__module__.startswith("torch.") for base in kind.__mro__[:-1]):
-            yield thing
+        if kind not in words:
+            words[kind] = next((base.__name__ for base in kind.__mro__
+                                if base.__name__ in found and base.__module__.startswith("torch.")), "")
+        if words[kind]:
+            found[words[kind]].append(thing)
+    return found
 
 
 def _trainers(job: Any) -> List[Tuple[str, Any]]:
@@ -30,8 +39,9 @@ def _trainers(job: Any) -> List[Tuple[str, Any]]:
     for user in job._users:
         for place in user.places:
             places.setdefault(place, len(places))
+    objects = _objects()
     found = []
-    for optimizer in _objects("Optimizer"):
+    for optimizer in objects["Optimizer"]:
         own = [places[id(p)] for group in optimizer.param_groups for p in group["params"] if id(p) in places]
         if own:
             found.append((f"{type(optimizer).__name__} of parameters {own[0]} to {own[-1]}, {len(own)}", optimizer))
@@ -39,11 +49,11 @@ def _trainers(job: Any) -> List[Tuple[str, Any]]:
     order = {id(optimizer): number for number, (_, optimizer) in enumerate(found)}
     schedulers = {}
     for word in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau"):
-        for scheduler in _objects(word):
+        for scheduler in objects[word]:
             number = order.get(id(getattr(scheduler, "optimizer", None)))
             if number is not None:
                 schedulers[id(scheduler)] = (f"{type(scheduler).__name__} of optimizer {number}", scheduler)
-    scalers = {id(scaler): (type(scaler).__name__, scaler) for scaler in _objects("GradScaler")}
+    scalers = {id(scaler): (type(scaler).__name__, scaler) for scaler in objects["GradScaler"]}
     return found + sorted(schedulers.values(), key=lambda i: i[0]) + sorted(scalers.values(), key=lambda i: i[0])
 
 

@@ -271,6 +271,15 @@ def _watch_exceptions(job: Job) -> None:
         before(kind, value, trace)
 
     sys.excepthook = hook
+    before_exit = sys.exit
+
+    def leave(status=None, /):
+        # Where it is not 0 the others must not go on without this rank: see _at_exit().
+        if job._pid == os.getpid() and status is not None and status != 0:
+            job._exit_code = status if isinstance(status, int) else 1
+        before_exit(status)
+
+    sys.exit = leave
 
 
 def _at_exit() -> None:
@@ -278,7 +287,9 @@ def _at_exit() -> None:
     if job is None or job._pid != os.getpid():
         return
     code = job._exit_code
-    if code is None:
+    if code is not None:
+        job._abort(f"rank {job.rank} ended with exit code {code}")
+    else:
         try:
             shutdown()
             return

@@ -157,6 +157,22 @@ def one_rank_raises():
         step(model, optimizer, number)
 
 
+def one_rank_exits():
+    import sys
+
+    import torch
+
+    import tutti
+
+    job = tutti.init(runs=None)
+    model = tutti.DistributedDataParallel(harness.make_network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    while True:
+        step(model, optimizer)
+        if job.rank == 1:
+            sys.exit(3)
+
+
 def collectives_of_a_loop():
     """A rank that is through goes on to another collective than the one in the others' loop."""
     import torch
@@ -244,6 +260,11 @@ class Misuse(unittest.TestCase):
         self.assertIn("[rank 1] ValueError: a file of rank 1 is missing", output)
         self.assertRegex(output, r"(?m)^RuntimeError: .*ended with ValueError: a file of rank 1 is missing")
         self.assertIn("rank 1 of 2 failed: exit code 1", output)
+
+    def test_a_rank_that_exits_with_an_error_ends_the_others(self):
+        code, output = self.run_case("one_rank_exits")
+        self.assertEqual(code, 3, output)
+        self.assertIn("rank 1 ended with exit code 3", output)
 
     def test_unequal_loops_with_collectives_in_them_end_with_both_places(self):
         code, output = self.run_case("collectives_of_a_loop")

@@ -5,7 +5,7 @@ set -uo pipefail
 repository=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/tutti script test XXXXXX") # with spaces, as paths are
 trap 'rm -rf "$scratch"' EXIT
-unset TORCH_DIR TUTTI_BUILD TUTTI_NO_INSTALL CI
+unset TORCH_DIR TUTTI_BUILD TUTTI_NO_INSTALL TUTTI_PYTHON PYTHONPATH CI
 
 # --- a few words for the tests --------------------------------------------------------------------------------------
 
