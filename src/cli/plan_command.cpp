@@ -84,7 +84,11 @@ void print_predictions(const RecordedRun& run, const std::optional<PlannedStrate
     else if (tried != run.tried_s.end())
       measured_s[i] = tried->second;
   }
-  const PlannedStrategy& best = best_of(rows, measured_s);
+  // Of the run's own plan, all its steps say more than those in which auto tried it.
+  std::vector<std::optional<double>> deciding_s = measured_s;
+  for (std::size_t i = 1; has_run && i < rows.size(); ++i)
+    if (run.step_s && rows[i].name == rows[0].name && rows[i].settings == rows[0].settings) deciding_s[i] = run.step_s;
+  const PlannedStrategy& best = best_of(rows, deciding_s);
   const std::optional<double>& best_measured_s = measured_s[static_cast<std::size_t>(&best - rows.data())];
 
   fmt::print("simulated on {} ranks, each strategy with the sizes found best for it:\n", ranks);
