@@ -93,6 +93,10 @@ std::size_t best_of(const std::vector<PredictedPlan>& rows) {
   for (const PredictedPlan& row : rows) {
     planned.push_back(row.planned);
     measured_s.push_back(row.measured_s);
+    // Of the run's own plan, which comes first, all its steps say more than those in which auto tried it.
+    const PlannedStrategy& own = rows[0].planned;
+    const bool is_own = row.planned.name == own.name && row.planned.settings == own.settings;
+    if (!rows[0].how.empty() && rows[0].measured_s && is_own) measured_s.back() = rows[0].measured_s;
   }
   return static_cast<std::size_t>(&best_of(planned, measured_s) - planned.data());
 }

@@ -269,6 +269,7 @@ TEST_F(PlanCommand, ShowsWhatAutoMeasuredWhileItTried) {
   EXPECT_EQ(rows["buckets, as run"].sizes, "--bucket-mb 4");
   EXPECT_EQ(rows["wfbp"].measured, "100.00 ms");
   EXPECT_FALSE(rows["wfbp"].is_best);  // whatever was predicted
+  EXPECT_FALSE(rows["buckets"].is_best && rows["buckets"].sizes == rows["buckets, as run"].sizes) << result.output;
   EXPECT_EQ(rows["bsp"].measured, "");
   EXPECT_THAT(result.output, HasSubstr("of others, of the steps in which auto tried them"));
   EXPECT_EQ(rows_of(tool("plan some --ranks 4").output)["wfbp"].measured, "");
