@@ -30,7 +30,7 @@ std::function<int()> add_eval_command(CLI::App& program) {
       "  tutti eval resnet18.safetensors --model resnet18 --data …    weights of others");
   return [arguments] {
     TrainedModel trained = arguments->trained->open();
-    Console console(!arguments->json);
+    Console console(!arguments->json, Verbosity::usual);
     const TrainedEvaluation result = evaluate_trained(trained, [&console](int64_t done, int64_t all) {
       console.progress(fmt::format("testing: {}/{} batches", done, all));
     });
