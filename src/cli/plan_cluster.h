@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "sim/planner.h"
 #include "tutti/profile.h"
 
 namespace tutti {
+
+struct PlannedStrategy;
 
 /// What `tutti plan --cluster` was asked.
 struct ClusterPlanArguments {

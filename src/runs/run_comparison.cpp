@@ -36,6 +36,12 @@ Curve epoch_curve(const RunFacts& run) {
   return curve;
 }
 
+struct CurveKind {
+  const char* name;
+  Curve (*of)(const RunFacts& run);
+};
+constexpr CurveKind kCurves[] = {{"progress", progress_curve}, {"epoch", epoch_curve}};  // the best first
+
 double between(double x, double x0, double x1, double y0, double y1) {
   return x1 > x0 ? y0 + (y1 - y0) * (x - x0) / (x1 - x0) : y1;
 }
@@ -87,18 +93,18 @@ void compare_options(RunComparison& comparison) {
 }
 
 void compare_losses(RunComparison& comparison) {
-  for (const auto& [kind, curve_of] : {std::pair("progress", progress_curve), std::pair("epoch", epoch_curve)}) {
+  for (const CurveKind& kind : kCurves) {
     std::vector<Curve> curves;
     double first = 0, last = std::numeric_limits<double>::infinity(), common = -last;
     for (const RunFacts& run : comparison.runs) {
-      curves.push_back(curve_of(run));
+      curves.push_back(kind.of(run));
       if (curves.back().empty()) break;
       first = std::max(first, curves.back().front().samples);
       last = std::min(last, curves.back().back().samples);
       common = std::max(common, lowest_loss(curves.back()));
     }
     if (curves.back().empty() || first > last) continue;
-    comparison.losses_from = kind;
+    comparison.losses_from = kind.name;
     comparison.common_loss = common;
     for (const Curve& curve : curves) comparison.common_loss_s.push_back(seconds_to(curve, common));
     const int points = last > first ? kPointsShown : 1;
