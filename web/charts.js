@@ -5,6 +5,8 @@ const CURVE_COLOURS = [
   ['#0072b2', '#56b4e9'], ['#d55e00', '#ff8a3d'], ['#00795a', '#2ec49a'], ['#b0508a', '#e59ac4'],
   ['#9a6a00', '#f0b429'], ['#6a55a0', '#ab98e6'], ['#4c5a6b', '#aab6c4'], ['#7a7000', '#d6cb4a'],
 ];
+// More marks than this cover their line.
+const MOST_MARKS = 40;
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
 
 function isDarkPage() {
@@ -176,8 +178,8 @@ class CurveChart {
       const hidden = this.hidden.has(curve.key), colour = curveColour(curve.colour);
       const common = { borderColor: colour, backgroundColor: colour, hidden, pointHitRadius: 0 };
       if (curve.backdrop) sets.push({ ...common, data: curve.backdrop, borderColor: `${colour}40`, borderWidth: 1, pointRadius: 0, pointHoverRadius: 0, isBackdrop: true });
-      const alone = curve.points.length === 1;
-      sets.push({ ...common, label: curve.name, data: curve.points, borderWidth: 2, borderDash: DASHES[curve.dash || 0], pointRadius: curve.marks || alone ? 2.5 : 0, pointHoverRadius: 4 });
+      const isMarked = curve.points.length === 1 || (curve.marks && curve.points.length <= MOST_MARKS);
+      sets.push({ ...common, label: curve.name, data: curve.points, borderWidth: 2, borderDash: DASHES[curve.dash || 0], pointRadius: isMarked ? 2.5 : 0, pointHoverRadius: 4 });
     }
     return sets;
   }

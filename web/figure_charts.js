@@ -1,5 +1,11 @@
 // Curves of a report's figures. Where they are drawn, a figure's picture is for paper alone.
 
+/** An axis begins at 0, unless that is far from its values. */
+function leastPlace(chart) {
+  const places = (chart.lines || []).flatMap((line) => (line.points || []).map(([x]) => x));
+  return !chart.x_is_log && 2 * Math.min(...places) < Math.max(...places) ? 0 : undefined;
+}
+
 function setUpCharts() {
   const data = document.getElementById('charts-data');
   if (!data || !canDrawCurves()) return;
@@ -11,7 +17,7 @@ function drawFigure(place, chart) {
   const figure = place.closest('figure');
   const curves = new CurveChart({
     title: figure.querySelector('h3').textContent, isInside: true, yText: numberText, xText: (x, isLong) => (isLong && chart.x_label ? `${numberText(x)} ${chart.x_label}` : numberText(x)),
-    xTitle: chart.x_label, yTitle: chart.y_label, least: chart.y_has_zero ? 0 : undefined, isLogarithmicX: chart.x_is_log, xMarks: chart.x_marks,
+    xTitle: chart.x_label, yTitle: chart.y_label, least: chart.y_has_zero ? 0 : undefined, xLeast: () => leastPlace(chart), isLogarithmicX: chart.x_is_log, xMarks: chart.x_marks,
   });
   curves.isLogarithmic = Boolean(chart.y_is_log);
   place.append(curves.root);
