@@ -202,9 +202,9 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
   console_.line(line);
   if (!summary.bad_samples.empty())
     console_.line(
-        fmt::format("note: {} samples could not be read and were replaced by others, {} among them; the "
-                    "summary in {} names all",
-                    summary.bad_samples.size(), printable(summary.bad_samples[0]), records.string()));
+        fmt::format("note: samples that could not be read and were replaced: {} ({}{}); the summary in {} names all",
+                    summary.bad_samples.size(), printable(summary.bad_samples[0]),
+                    summary.bad_samples.size() > 1 ? ", …" : "", records.string()));
   console_.line(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
 
