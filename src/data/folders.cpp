@@ -29,6 +29,7 @@ fs::path find_data_folder(const std::string& given, const std::string& name) {
 
 fs::path require_data_folder(const std::string& given, const std::string& name, const std::string& what_to_put) {
   fs::path folder = find_data_folder(given, name);
+  if (folder.empty() && !given.empty()) throw Error("{}: there is no such file or folder. {}", given, what_to_put);
   if (folder.empty()) {
     throw Error("{}: no folder with its files. Looked for:{}\n{}", name, list_folders(data_folders(given, name)),
                 what_to_put);

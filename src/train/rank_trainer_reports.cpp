@@ -258,9 +258,10 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
     console_.result(fmt::format("Best: {}{}", best_.text(), fs::exists(kept) ? ": " + kept.string() : ""));
   }
   if (!summary.bad_samples.empty())
-    console_.note(fmt::format(
-        "{} samples could not be read and were replaced by others, {} among them; the summary in {} names all",
-        summary.bad_samples.size(), printable(summary.bad_samples[0]), records.string()));
+    console_.note(
+        fmt::format("samples that could not be read and were replaced: {} ({}{}); the summary in {} names all",
+                    summary.bad_samples.size(), printable(summary.bad_samples[0]),
+                    summary.bad_samples.size() > 1 ? ", …" : "", records.string()));
   if (!problem.empty()) console_.note(fmt::format("the summary is the last of the records alone: {}", problem));
   console_.result(fmt::format("Weights: {}  Records: {}", weights.string(), records.string()));
 }
