@@ -1,5 +1,7 @@
 #include "inference/class_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 

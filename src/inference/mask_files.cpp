@@ -17,7 +17,7 @@ MaskFiles::MaskFiles(fs::path folder) : folder_(std::move(folder)) {
 fs::path MaskFiles::write(const InputPrediction& prediction) {
   const fs::path picture = prediction.input;
   const std::string name = picture.stem().string();
-  const fs::path file = folder_.empty() ? picture.parent_path() / (name + "-mask.png") : folder_ / (name + ".png");
+  fs::path file = folder_.empty() ? picture.parent_path() / (name + "-mask.png") : folder_ / (name + ".png");
   std::error_code ignored;
   if (fs::equivalent(file, picture, ignored))
     throw Error("{}: its mask would be written over it: choose another folder with -o", picture.string());

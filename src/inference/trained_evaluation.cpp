@@ -80,16 +80,14 @@ std::string describe(const TrainedModel& trained, const TrainedEvaluation& resul
   };
   line("loss", result.counts.loss());
   for (const Metric& metric : result.counts.metrics) line(metric.name, metric.value());
-  const auto without_last_line_end = [](std::string whole) {
-    whole.pop_back();
-    return whole;
-  };
-  if (!result.confusion) return without_last_line_end(text);
-  text += "\n" + aligned_text(class_table(*result.confusion), Table::kMostRows);
-  const bool is_small = result.confusion->classes() <= kMostColumns;
-  text += "\n" +
-          aligned_text(is_small ? confusion_table(*result.confusion) : mistakes_table(*result.confusion, kMostMistakes),
-                       Table::kMostRows);
+  if (result.confusion) {
+    const bool is_small = result.confusion->classes() <= kMostColumns;
+    const Table mistakes =
+        is_small ? confusion_table(*result.confusion) : mistakes_table(*result.confusion, kMostMistakes);
+    text += "\n" + aligned_text(class_table(*result.confusion), Table::kMostRows);
+    text += "\n" + aligned_text(mistakes, Table::kMostRows);
+  }
+  text.pop_back();
   return text;
 }
 

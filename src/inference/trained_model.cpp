@@ -45,10 +45,8 @@ TrainOptions options_of(const TrainedWeights& weights, const TrainOptions& given
                         const std::function<bool(const std::string&)>& is_given) {
   TrainOptions options = given;
   if (weights.had) {
-    // Of how the run was trained, this says nothing about how its weights are used.
-    const TrainOptions usual;
     take_over(options, *weights.had, is_given);
-    if (!is_given("threads")) options.threads = usual.threads;
+    if (!is_given("threads")) options.threads = given.threads;  // the run's were those of one of several ranks
     if (options.data.name != weights.had->data.name) options.data = given.data;
   } else if (!is_given("model")) {
     throw UsageError("{} lies in no run's folder: say with --model what it was made for, and with --data which samples",
@@ -70,14 +68,7 @@ TrainedModel open_trained(const fs::path& file, const TrainOptions& options) {
   model_options.data_name = options.data.name;
   model_options.checkpoint_activations = false;
   trained.model = make_model(options.model, model_options);
-  try {
-    load_weights(file, *trained.model, /*strict=*/true);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error& error) {
-    const std::string text = error.what();  // whose advice is about training
-    throw Error("{}", text.substr(0, text.find(". Without --strict-weights")));
-  }
+  load_weights(file, *trained.model, /*strict=*/true);
   const torch::Device device = choose_device(options.device, 0);
   const bool is_plain = device.is_cpu() || options.precision == "fp32";
   if (device.is_cuda()) allow_tf32(!is_plain);

@@ -58,8 +58,7 @@ FrozenParameters::FrozenParameters(Model& model, const std::string& patterns) {
     for (const auto& parameter : parameters) {
       if (!fits(pattern, parameter.key())) continue;
       is_used = true;
-      torch::Tensor tensor = parameter.value();
-      tensor.set_requires_grad(false);
+      parameter.value().set_requires_grad(false);
     }
     if (!is_used) refuse_pattern(pattern, model);
   }

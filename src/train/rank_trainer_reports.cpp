@@ -250,8 +250,8 @@ void RankTrainer::write_results(const std::vector<RankSummary>& ranks, const Nam
                                  summary.train_s, summary.samples_per_s);
   if (tested_) line += ", " + test_headline(last_test_);
   if (summary.is_stopped_early)
-    console_.result(fmt::format("Ended early: {} tests without a better one (--patience {})", best_.tests_since(),
-                                options_.patience));
+    console_.result(fmt::format("Ended early: {} test{} without a better one (--patience {})", best_.tests_since(),
+                                best_.tests_since() == 1 ? "" : "s", options_.patience));
   console_.result(line);
   if (best_.has_any()) {
     const fs::path kept = run_folder_ / kBestFolder / kWeightsFile;  // not there yet in a run that goes on from another

@@ -255,7 +255,7 @@ void RankTrainer::go_on_from_resumed(bool is_compressing) {
                     "schedule stay counted in those",
                     sizes_.step, sizes_.first_step));
   if (is_out_of_patience())
-    console_.note(fmt::format("the run has come to its end, {} tests without a better one: --patience makes it longer",
+    console_.note(fmt::format("the run has come to its end, tests without a better one: {}. --patience makes it longer",
                               best_.tests_since()));
   else if (course_->steps_left(progress_) == 0)
     console_.note(fmt::format(

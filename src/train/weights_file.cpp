@@ -142,7 +142,7 @@ fs::path weights_in(const fs::path& place) {
   const fs::path own = place / kWeightsFile;
   const std::vector<fs::path> checkpoints = checkpoints_in(place);
   if (checkpoints.empty()) return fs::is_regular_file(own) ? own : fs::path();
-  const fs::path newest = checkpoints.back() / kWeightsFile;
+  fs::path newest = checkpoints.back() / kWeightsFile;
   if (!fs::is_regular_file(own)) return newest;
   const std::string name = checkpoints.back().filename().string();
   const int64_t saved = std::atoll(name.substr(name.rfind('-') + 1).c_str());
@@ -183,9 +183,8 @@ LoadedWeights load_weights(const fs::path& path, Model& model, bool strict) {
 
   const bool is_far = other_layers.size() > kMostOtherLayers || copies.size() * 2 < tensors.size();
   if (is_far || (strict && !result.left.empty()))
-    throw Error("{} {} model '{}': {} of its {} tensors fit, and {}{}", path.string(),
-                is_far ? "does not hold weights of" : "does not hold all weights of", model.model_name(), copies.size(),
-                tensors.size(), result.left.at(0), is_far ? "" : ". Without --strict-weights it begins at random");
+    throw Error("{} does not hold {}weights of model '{}': {} of its {} tensors fit, and {}", path.string(),
+                is_far ? "" : "all ", model.model_name(), copies.size(), tensors.size(), result.left.at(0));
   const torch::NoGradGuard no_grad;
   for (auto& [tensor, array] : copies) tensor.copy_(tensor_of(*array));
   return result;
