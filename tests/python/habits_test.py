@@ -261,17 +261,20 @@ def scaled():
         """What tutti.optim uses of a GradScaler: PyTorch 1.13 has none for CPUs."""
 
         def __init__(self):
-            self.scale, self._per_optimizer_states = 1024.0, {}
+            self.factor, self._per_optimizer_states = 1024.0, {}
 
         def get_scale(self):
-            return self.scale
+            return self.factor
+
+        def scale(self, loss):
+            return loss * self.factor
 
         def step(self, optimizer):
             self._per_optimizer_states[id(optimizer)] = {}
             optimizer.step(grad_scaler=self)
             found = sum(float(t) for t in self._per_optimizer_states[id(optimizer)]["found_inf_per_device"].values())
             if found:
-                self.scale /= 2
+                self.factor /= 2
 
     adam = lambda parameters: torch.optim.Adam(parameters, lr=0.01)  # noqa: E731
     kinds = [Scaler]
@@ -300,7 +303,7 @@ def train_scaled(job, net, model, optimizer, scaler):
             before, scale = torch.cat([p.detach().reshape(-1).clone() for p in net.parameters()]), scaler.get_scale()
             optimizer.zero_grad()
             x, y = whole_batch(net, job, step)
-            (harness.loss_of(model(x), y) * scale * (float("inf") if job.rank == 1 else 1.0)).backward()
+            scaler.scale(harness.loss_of(model(x), y) * (float("inf") if job.rank == 1 else 1.0)).backward()
             scaler.step(optimizer)
             if hasattr(scaler, "update"):
                 scaler.update()
@@ -308,7 +311,7 @@ def train_scaled(job, net, model, optimizer, scaler):
             assert scaler.get_scale() == scale / 2, scaler.get_scale()
         optimizer.zero_grad()
         x, y = whole_batch(net, job, step)
-        (harness.loss_of(model(x), y) * scaler.get_scale()).backward()
+        scaler.scale(harness.loss_of(model(x), y)).backward()
         scaler.step(optimizer)
         if hasattr(scaler, "update"):
             scaler.update()
