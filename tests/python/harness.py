@@ -64,3 +64,34 @@ def make_samples(first, count):
 
 def loss_of(out, y):
     return (out - y).pow(2).mean(1).mean()
+
+
+def whole_batch(model, job, step, each=4):
+    """This rank's part of a batch."""
+    return make_samples((step * job.size + job.rank) * each, each)
+
+
+def check_close(model, expected):
+    import torch
+
+    for (name, ours), theirs in zip(model.named_parameters(), expected.parameters()):
+        assert torch.allclose(ours, theirs, atol=2e-6), (name, ours, theirs)
+
+
+def reference(steps, make_optimizer, ranks, clip=0.0, schedule=False):
+    """One process on the whole batch."""
+    import torch
+
+    model = make_network()
+    optimizer = make_optimizer(model.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if schedule else None
+    for step in range(steps):
+        x, y = make_samples(step * ranks * 4, ranks * 4)
+        optimizer.zero_grad()
+        loss_of(model(x), y).backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+    return model
