@@ -13,8 +13,8 @@
 #include "comm/mpi/mpi.h"
 #include "support/command_tool.h"
 
-/// plain_tool plan|calibrate|report|run|status|watch|check|probe …: as `tutti plan …`, without libtorch. plain_tool stay:
-/// starts MPI and says nothing more, as a process does that hangs or cannot be reached.
+/// plain_tool plan|calibrate|report|run|status|watch|check|probe …: as `tutti plan …`, without libtorch. plain_tool
+/// stay: starts MPI and says nothing more, as a process does that hangs or cannot be reached.
 int main(int argc, char** argv) {
   using namespace tutti;
   if (argc == 2 && argv[1] == std::string("stay")) {
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   const AskTorch no_torch = [](const std::string&) { return TorchFacts{}; };
   return test::run_commands(
       argc, argv,
-      {add_plan_command, add_calibrate_command, add_report_command, add_run_command, add_status_command, add_watch_command,
-       [&](CLI::App& program) { return add_check_command(program, no_torch); },
+      {add_plan_command, add_calibrate_command, add_report_command, add_run_command, add_status_command,
+       add_watch_command, [&](CLI::App& program) { return add_check_command(program, no_torch); },
        [&](CLI::App& program) { return add_probe_command(program, no_torch); }});
 }
