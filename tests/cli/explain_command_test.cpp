@@ -40,8 +40,8 @@ class ExplainCommand : public testing::Test {
 
 TEST_F(ExplainCommand, WritesATraceOfEveryTransferOfEveryRankAndStep) {
   // 10 steps make an epoch: the window goes over its end, so the test and the checkpoint of step 8 are in it.
-  const CommandResult result =
-      train("--ranks 2 --strategy wfbp --name first --trace runs/first/trace.json --trace-steps 6 --checkpoint-steps 8");
+  const CommandResult result = train(
+      "--ranks 2 --strategy wfbp --name first --trace runs/first/trace.json --trace-steps 6 --checkpoint-steps 8");
   ASSERT_EQ(result.exit_code, 0) << result.output;
   EXPECT_TRUE(contains(result.output, "Trace of steps 6 to 11: runs/first/trace.json")) << result.output;
   const json trace = json::parse(read_file(folder_ / "runs/first/trace.json"));
