@@ -99,9 +99,10 @@ std::string names_of_parts(const BarChart& chart) {
                                  1 - (10 + kNameHeight * static_cast<double>(rows_of_names(chart))) / height);
   std::size_t place = 0;
   const auto add = [&](const std::string& sign, const std::string& name, const std::string& colour) {
+    const std::size_t row = place / 2;
     text += fmt::format("set label {} at screen {:.2f}, screen {:.4f} noenhanced textcolor {}\n",
                         gnuplot_quoted(sign + " " + name), place % 2 == 0 ? 0.04 : 0.52,
-                        1 - (14 + kNameHeight * static_cast<double>(place / 2)) / height, colour);
+                        1 - (14 + kNameHeight * static_cast<double>(row)) / height, colour);
     ++place;
   };
   if (chart.parts.size() > 1)

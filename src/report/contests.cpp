@@ -77,6 +77,7 @@ Headline headline_of(const std::vector<Contest>& contests) {
     untold += contest.verdict == Verdict::cannot_tell ? 1 : 0;
   }
   std::vector<std::pair<std::size_t, std::string>> order;
+  order.reserve(wins.size());
   for (const auto& [name, count] : wins) order.emplace_back(count, name);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string detail;

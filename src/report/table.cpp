@@ -59,6 +59,8 @@ std::vector<bool> columns_that_fit(const Table& table, const std::vector<std::si
       fits[i] = true;
       used += widths[i] + 3;
     }
+  // A terminal that has room for nothing shows the first all the same.
+  if (!fits.empty() && std::none_of(fits.begin(), fits.end(), [](bool fit) { return fit; })) fits[0] = true;
   return fits;
 }
 

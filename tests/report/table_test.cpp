@@ -71,6 +71,7 @@ TEST(Table, LeavesOutDetailsWhereATerminalIsTooNarrowAndSaysSo) {
   EXPECT_NE(text.find("| rate |"), std::string::npos) << text;
   EXPECT_NE(text.find("… and more columns: "), std::string::npos) << text;
   EXPECT_EQ(aligned_text(runs(), 10, 200), aligned_text(runs(), 10));
+  EXPECT_NE(aligned_text(runs(), 10, 3).find("| resnet18 |"), std::string::npos);
 }
 
 TEST(Table, IsCutBetweenCharacters) {
