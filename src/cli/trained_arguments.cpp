@@ -19,8 +19,9 @@ TrainedArguments::TrainedArguments(CLI::App& command) : command_(command) {
                   "folder, or a .safetensors file")
       ->required();
   static const std::vector<std::string> shared = {
-      "plugin", "model",      "width",   "depth",     "data", "data-folder", "train-size", "test-size",
-      "tokens", "vocabulary", "threads", "precision", "runs", "eval-batch",  "device",     "workers"};
+      "plugin",    "model",   "width",      "depth",        "data",       "data-path",  "train-size",
+      "test-size", "tokens",  "vocabulary", "val-fraction", "image-size", "image-mean", "image-std",
+      "label",     "threads", "precision",  "runs",         "eval-batch", "device",     "workers"};
   std::vector<TrainOption> options;
   for (TrainOption& option : train_option_table(options_, known_names())) {
     if (!contains(shared, option.name)) continue;

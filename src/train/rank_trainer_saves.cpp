@@ -119,13 +119,12 @@ void RankTrainer::tell_other_best() {
     const auto found = kept.metadata().find("step");
     if (found != kept.metadata().end()) step = found->second;
   } catch (const Error& error) {
-    console_.line(fmt::format("note: {}: the next better test replaces it", error.what()));
+    console_.note(fmt::format("{}: the next better test replaces it", error.what()));
     return;
   }
   if (step == std::to_string(best_.step())) return;
-  console_.line(
-      fmt::format("note: {} is of step {}, not of this run's best test so far: the next better one replaces it",
-                  file.string(), step));
+  console_.note(fmt::format("{} is of step {}, not of this run's best test so far: the next better one replaces it",
+                            file.string(), step));
 }
 
 }  // namespace tutti
