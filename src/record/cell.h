@@ -121,8 +121,8 @@ struct Cell {
   std::vector<NodeShare> nodes;
   std::string node_list;  // Slurm's form
   Stated stated;
-  std::string folder;  // of the run, "" if unknown; a trace may lie there
-  std::string run;     // the name of a run of its own; "" for what belongs to a sweep or a text
+  std::string folder;       // of the run, "" if unknown; a trace may lie there
+  std::string run;          // the name of a run of its own; "" for what belongs to a sweep or a text
   bool is_running = false;  // it goes on while it is read: its figures are those so far
 };
 

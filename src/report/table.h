@@ -77,8 +77,8 @@ Table for_people(Table table);
 /// Aligned columns for a terminal, `most_rows` rows. It says how many rows are left out, and which columns, where lines
 /// would be longer than `width` (0: any length); answers go last.
 std::string aligned_text(const Table& table, std::size_t most_rows, std::size_t width = 0);
-/// Columns without title, bars and empty columns. To come out `width` wide at most (0: any), columns are left out: first
-/// those named first in `dispensable`.
+/// Columns without title, bars and empty columns. To come out `width` wide at most (0: any), columns are left out:
+/// first those named first in `dispensable`.
 std::string plain_text(const Table& table, std::size_t width = 0, const std::vector<std::string>& dispensable = {});
 /// The first characters of a text that needs more columns than this.
 std::string cut_text(const std::string& text, std::size_t columns);

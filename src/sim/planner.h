@@ -40,8 +40,8 @@ std::vector<PlannedStrategy> plan_all(const Workload& workload, const Cluster& c
 
 /// The fastest; one that needs servers has to be faster by more than the simulation can tell apart.
 const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned);
-/// The same where some were measured, in seconds: a measured step counts, and of the others the predicted one times what
-/// measured ones took longer than predicted (their median).
+/// The same where some were measured, in seconds: a measured step counts, and of the others the predicted one times
+/// what measured ones took longer than predicted (their median).
 const PlannedStrategy& best_of(const std::vector<PlannedStrategy>& planned,
                                const std::vector<std::optional<double>>& measured_s);
 /// What is to be read under a table that marks it.

@@ -14,8 +14,8 @@
 #include "comm/mpi/mpi.h"
 #include "support/command_tool.h"
 
-/// plain_tool plan|calibrate|report|run|runs|status|watch|check|probe …: as `tutti plan …`, without libtorch. plain_tool
-/// stay: starts MPI and says nothing more, as a process does that hangs or cannot be reached.
+/// plain_tool plan|calibrate|report|run|runs|status|watch|check|probe …: as `tutti plan …`, without libtorch.
+/// plain_tool stay: starts MPI and says nothing more, as a process does that hangs or cannot be reached.
 int main(int argc, char** argv) {
   using namespace tutti;
   if (argc == 2 && argv[1] == std::string("stay")) {
