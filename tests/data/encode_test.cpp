@@ -74,7 +74,7 @@ TEST_F(Encoding, OfSegmentationGivesWhatLoadingGives) {
 }
 
 TEST_F(Encoding, NamesWhatIsNoPicture) {
-  EXPECT_THAT(problem(*some_digits().test, "not a picture"), HasSubstr("given: not a PNG that can be read"));
+  EXPECT_THAT(problem(*some_digits().test, "not a picture"), HasSubstr("given: neither a JPEG nor a PNG"));
 }
 
 TEST_F(Encoding, IsRefusedByADataSetThatHasNoWay) {

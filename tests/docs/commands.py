@@ -52,13 +52,21 @@ class Script:
 # The first that fits. What is run goes through the pages in their order, so a run that a command reports on is made by one
 # before it; SETUP makes those that no page makes.
 RULES = [
-    (r"^(test|build|lint|coverage|doxygen|python|clean)\b", Script("builds or tests")),
+    (r"^(test|build|lint|coverage|doxygen|python|clean|install|package)\b", Script("builds, tests or installs")),
     (r"[A-Z]{4,}|\bRUN\b|\[|\bNAME\b|\bM --cluster|FILE|--strategy S\b|--compare A B|RUN…", Form()),
     (r"^cluster\b", Check("needs root; tests/netbox and tests/cli do it")),
     (r"--hosts\b", Check("needs other machines")),
     (r"--transport (nccl|mpi)|--device cuda|--precision bf16", Check("needs GPUs or mpirun")),
     (r"^train .*--plugin", Check("needs a plug-in; tests/examples does it")),
     (r"^train .*--recipe list", Run()),
+    (r"^train .*(--data (image-|csv|text-)|…|--weights|--freeze|--keep-best)", Check("needs files or runs of one's own; tests/cli/train_data_test and trained_models_test have them")),
+    (r"^train --(verbose|quiet|tensorboard)\b", Check("like others that are run")),
+    (r"^(eval|predict|export)\b", Check("needs a trained model; tests/cli and tests/inference have one")),
+    (r"^watch\b", Check("serves until Ctrl-C; tests/watch does it")),
+    (r"^runs rm\b", Check("would remove what the next commands need; tests/runs does it")),
+    (r"^runs compare first again", Check("a run that no page makes")),
+    (r"^runs\b", Run()),
+    (r"^completion\b", Run()),
     (r"^train .*(--recipe|--data (mnist|text|folder-)|--config)", Check("needs data that has to be fetched")),
     (r"^train .*--resume long --(epochs|ranks)", Run("--test-size 32 --threads 1 --epochs 3")),
     (r"^train .*--resume", Check("goes on where another command was killed; tests/cli/resume_test does it")),
