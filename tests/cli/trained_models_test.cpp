@@ -62,7 +62,7 @@ TEST_F(TrainedModels, AreTestedAskedExportedAndTrainedFurther) {
     write_file_atomically(folder_ / "bad.png", "no picture");
     const CommandResult predicted = tutti("predict first bad.png grey.png nowhere.png --top 1 --csv");
     EXPECT_EQ(predicted.exit_code, 1);
-    EXPECT_NE(predicted.output.find("tutti: bad.png: not a PNG"), std::string::npos) << predicted.output;
+    EXPECT_NE(predicted.output.find("tutti: bad.png: neither a JPEG nor a PNG"), std::string::npos) << predicted.output;
     EXPECT_NE(predicted.output.find("tutti: cannot open nowhere.png"), std::string::npos) << predicted.output;
     EXPECT_NE(predicted.output.find("input,class,probability\ngrey.png,"), std::string::npos) << predicted.output;
   }

@@ -37,7 +37,7 @@ TEST_F(Predicting, AnswersEachInputByItself) {
   inputs[3] = {"broken", "no picture", ""};
   inputs[8] = {"gone", "", "cannot open gone"};
   const std::vector<InputPrediction> all = predict(trained, inputs, 2);
-  EXPECT_NE(all[3].problem.find("broken: not a PNG"), std::string::npos) << all[3].problem;
+  EXPECT_NE(all[3].problem.find("broken: neither a JPEG nor a PNG"), std::string::npos) << all[3].problem;
   EXPECT_EQ(all[8].problem, "cannot open gone");
   for (const std::size_t i : {0, 2, 4, 7}) {
     const InputPrediction alone = predict(trained, {inputs[i]}, 10)[0];
