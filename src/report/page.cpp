@@ -138,7 +138,7 @@ std::string render_figures(const json& figures, Names& names) {
   for (const json& figure : figures) {
     const std::string id = names.unique("figure", figure), title = text_of(figure, "title");
     std::string picture = inline_svg(text_of(figure, "svg"), id + "-", title);
-    if (!picture.empty()) picture = "<div class=\"picture\">" + picture + "</div>\n";
+    if (!picture.empty()) picture = fmt::format("<div class=\"picture\">{}</div>\n", picture);
     if (const auto chart = figure.find("chart"); chart != figure.end() && chart->is_object()) {
       check_chart(*chart, title);
       picture += fmt::format("<div class=\"chart\" data-chart=\"{}\"></div>\n", charts.size());
