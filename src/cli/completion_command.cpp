@@ -46,9 +46,9 @@ class KnownValues {
 
   /// `name` is that of an option, or of a word that is none.
   CompletionValues of(const std::string& path, const std::string& name) const {
-    for (const std::string& key : {path + " " + name, name})
-      if (const auto found = by_name_.find(key); found != by_name_.end()) return found->second;
-    return {};
+    auto found = by_name_.find(fmt::format("{} {}", path, name));
+    if (found == by_name_.end()) found = by_name_.find(name);
+    return found == by_name_.end() ? CompletionValues() : found->second;
   }
 
  private:
