@@ -173,7 +173,7 @@ int run(const PredictArguments& arguments) {
   const SampleKind kind = trained.traits().kind;
   if (arguments.inputs.empty() && arguments.texts.empty())
     throw UsageError("nothing to predict: name {}",
-                     is_text(kind) ? "files of lines, or --text, or - for stdin" : "PNG files");
+                     is_text(kind) ? "files of lines, or --text, or - for stdin" : "pictures");
   if (!arguments.texts.empty() && !is_text(kind))
     throw UsageError("--text: model '{}' takes pictures", trained.options.model);
   if (!arguments.masks_folder.empty() && kind != SampleKind::segmentation)
@@ -206,7 +206,7 @@ std::function<int()> add_predict_command(CLI::App& program) {
   arguments->trained = std::make_unique<TrainedArguments>(*command);
   command
       ->add_option("FILE", arguments->inputs,
-                   "pictures (PNG); for models of text, files with a sentence a line, or - for stdin")
+                   "pictures (JPEG or PNG); for models of text, files with a sentence a line, or - for stdin")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--text", arguments->texts, "a sentence; may be given several times")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -23,23 +23,24 @@ enum Takes : unsigned {
   kColumns = 128,
   kTextColumn = 256,
   kImageSize = 512,
+  kFiles = 1024,
 };
 
 std::vector<DataSource>& sources() {
   static std::vector<DataSource> table{
       {"digits", open_digits, kSizes, "mnist-cnn"},
-      {"mnist", open_mnist, kAugment, "mnist-cnn"},
-      {"bigmnist", open_bigmnist, kSizes, "mnist-cnn"},
-      {"image-folder", open_image_folder, kAugment | kPictures | kImageSize | kHeldOut, "resnet18"},
-      {"image-shards", open_image_shards, kAugment | kPictures | kImageSize | kHeldOut, "resnet18"},
-      {"csv", open_csv, kHeldOut | kColumns, "mlp"},
-      {"sst5", open_sst5, kTokens | kPhrases, "transformer"},
-      {"text-folder", open_text_folder, kTokens | kHeldOut, "transformer"},
-      {"text-csv", open_text_csv, kTokens | kHeldOut | kColumns | kTextColumn, "transformer"},
-      {"nuclei", open_nuclei, kAugment, "unet"},
-      {"folder-segmentation", open_folder_segmentation, kAugment | kImageSize, "unet"},
-      {"gutenberg", open_gutenberg, kTokens | kVocabulary, "bert-base"},
-      {"text", open_text, kTokens | kVocabulary, "bert-base"},
+      {"mnist", open_mnist, kFiles | kAugment, "mnist-cnn"},
+      {"bigmnist", open_bigmnist, kFiles | kSizes, "mnist-cnn"},
+      {"image-folder", open_image_folder, kFiles | kAugment | kPictures | kImageSize | kHeldOut, "resnet18"},
+      {"image-shards", open_image_shards, kFiles | kAugment | kPictures | kImageSize | kHeldOut, "resnet18"},
+      {"csv", open_csv, kFiles | kHeldOut | kColumns, "mlp"},
+      {"sst5", open_sst5, kFiles | kTokens | kPhrases, "transformer"},
+      {"text-folder", open_text_folder, kFiles | kTokens | kHeldOut, "transformer"},
+      {"text-csv", open_text_csv, kFiles | kTokens | kHeldOut | kColumns | kTextColumn, "transformer"},
+      {"nuclei", open_nuclei, kFiles | kAugment, "unet"},
+      {"folder-segmentation", open_folder_segmentation, kFiles | kAugment | kImageSize, "unet"},
+      {"gutenberg", open_gutenberg, kFiles | kTokens | kVocabulary, "bert-base"},
+      {"text", open_text, kFiles | kTokens | kVocabulary, "bert-base"},
       {"synthetic", open_synthetic, kSizes},
       {"synthetic-imagenet", open_synthetic, kSizes, "resnet18"},
       {"synthetic-mnist", open_synthetic, kSizes, "mnist-cnn"},
@@ -142,6 +143,7 @@ TrainTest open_data(const DataOptions& options) {
   if (options.val_fraction != 0 && !(options.val_fraction > 0 && options.val_fraction < 1))
     throw UsageError("--val-fraction is {}: it must be above 0 and below 1", options.val_fraction);
   const DataSource& source = find_source(options.name);
+  check_taken(source, kFiles, !options.folder.empty(), "--data-path");
   check_taken(source, kSizes, options.train_size != 0, "--train-size");
   check_taken(source, kSizes, options.test_size != 0, "--test-size");
   check_taken(source, kAugment, options.augment.value_or(false), "--augment");

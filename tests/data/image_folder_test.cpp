@@ -209,6 +209,8 @@ TEST_F(ImageFolder, RefusesWhatItWouldOtherwiseLeaveOutSilently) {
   EXPECT_THAT(opening_error(nowhere), AllOf(HasSubstr("/nowhere"), HasSubstr("--data-path")));
   DataOptions other = options();
   other.name = "digits";
+  EXPECT_THAT(opening_error(other), HasSubstr("--data-path has no meaning for --data digits: it is for mnist"));
+  other.folder.clear();
   EXPECT_THAT(opening_error(other), HasSubstr("--image-size has no meaning for --data digits"));
 }
 
