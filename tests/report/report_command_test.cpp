@@ -148,7 +148,7 @@ TEST_F(ReportCommand, IsAsWideAsItsTerminalAndAsItsTablesInAPipe) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
       const auto letters = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
-      longest = std::max(longest, static_cast<std::size_t>(letters) - (line.back() == '\r' ? 1 : 0));
+      longest = std::max(longest, static_cast<std::size_t>(letters) - (!line.empty() && line.back() == '\r' ? 1 : 0));
     }
     return longest;
   };
