@@ -70,8 +70,7 @@ void Meeting::complete() {
   if (reason != nullptr)
     throw Error(
         "{} of {} ranks have no batch left, and cannot make the same step as the others, since {}: give all ranks "
-        "equally "
-        "many batches",
+        "equally many batches",
         comm_.size() - active, comm_.size(), reason);
 }
 
