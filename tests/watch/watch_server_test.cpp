@@ -26,11 +26,8 @@ class WatchServerOverASocket : public testing::Test {
         watch_({{}, runs_.folder(), std::chrono::milliseconds(0), std::chrono::milliseconds(0)}) {}
 
   void SetUp() override {
-    try {
-      server_ = std::make_unique<WatchServer>(watch_, WatchServerOptions{"127.0.0.1", 0, kToken});
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    if (TUTTI_HAS_SERVER == 0) GTEST_SKIP() << "built without cpp-httplib";
+    server_ = std::make_unique<WatchServer>(watch_, WatchServerOptions{"127.0.0.1", 0, kToken});
   }
   int port() const { return server_->port(); }
   std::string cookie() const {
