@@ -8,8 +8,7 @@ struct WatchServer::Impl {};
 WatchServer::WatchServer(Watch&, const WatchServerOptions&) {
   throw Error(
       "this build of tutti has no web server. Install cpp-httplib (Debian: apt install libcpp-httplib-dev), and "
-      "Chart.js "
-      "for the curves (libjs-chart.js), then build again");
+      "Chart.js for the curves (libjs-chart.js), then build again");
 }
 
 WatchServer::~WatchServer() = default;
