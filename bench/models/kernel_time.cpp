@@ -1,5 +1,7 @@
 #include "kernel_time.h"
 
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
@@ -30,6 +32,11 @@ double kernel_time(const std::function<void()>& work) {
     until = std::max(until, span.end);
   }
   return static_cast<double>(busy_ns) * 1e-9;
+}
+
+int64_t peak_memory() {
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
+  return stats.reserved_bytes[0].peak;  // of all kinds of memory together
 }
 
 }  // namespace tutti

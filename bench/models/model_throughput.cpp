@@ -127,7 +127,8 @@ nlohmann::json measure(Arguments& arguments) {
                            {"first_step_s", first_step_s},
                            {"last_loss", loss.item<double>()},
                            {"graph", captured.is_recorded()},
-                           {"remark", captured.remark()}};
+                           {"remark", captured.remark()},
+                           {"memory_bytes", peak_memory()}};
   if (arguments.kernel_time && device.is_cuda())
     result["kernel_s"] = kernel_time([&] { run_steps(arguments.steps); }) / arguments.steps;
   return result;

@@ -10,17 +10,17 @@
 namespace tutti {
 namespace {
 
-struct Outcome {
+struct LayoutOutcome {
   std::vector<torch::Tensor> weights;
   std::vector<std::pair<std::string, torch::Tensor>> optimizer_state;
 };
 
-Outcome train(bool channels_last) {
+LayoutOutcome train(bool channels_last) {
   ModelOptions options;
   options.width = 8;
   options.depth = 2;
   options.data = {SampleKind::segmentation, {3, 16, 16}};
-  Outcome outcome;
+  LayoutOutcome outcome;
   const auto errors = run_rank_threads(1, [&](Communicator& comm) {
     torch::manual_seed(4);
     const auto model = make_model("unet", options);
@@ -50,7 +50,7 @@ Outcome train(bool channels_last) {
 }
 
 TEST(ChannelsLast, TrainsToTheSameWeightsAndOptimizerState) {
-  const Outcome usual = train(false), channels_last = train(true);
+  const LayoutOutcome usual = train(false), channels_last = train(true);
   ASSERT_EQ(usual.weights.size(), channels_last.weights.size());
   for (std::size_t i = 0; i < usual.weights.size(); ++i)
     EXPECT_TRUE(torch::allclose(usual.weights[i], channels_last.weights[i], 1e-3, 1e-4)) << i;
