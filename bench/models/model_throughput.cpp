@@ -37,7 +37,7 @@ struct Arguments {
   bool no_graph = false;
   bool kernel_time = false;
   int kernel_search = 0;
-  int warmup = 10;
+  int warmup = 40;  // the first run eagerly, the next are profiled
   int blocks = 5;
   int steps = 20;
 };

@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=3, help="timed per run")
     parser.add_argument("--steps", type=int, default=20, help="per block")
-    parser.add_argument("--warmup", type=int, default=15)
+    parser.add_argument("--warmup", type=int, default=40, help="steps first: some are profiled, some run eagerly")
     parser.add_argument("--records", default=os.path.join(ROOT, "runs/models.jsonl"))
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one run")
     args = parser.parse_args()
