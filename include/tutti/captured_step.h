@@ -50,12 +50,14 @@ class CapturedStep {
   ~CapturedStep();
 
   /// `step` is all of a step, from begin_step() to what finish_step(learning_rate) returns. It is not called when a
-  /// recorded one is repeated.
-  StepTimes run(double learning_rate, const std::function<StepTimes()>& step);
+  /// recorded one is repeated; then `inputs` is, which writes the next batch into its tensors, and in a trace counts as
+  /// part of the step.
+  StepTimes run(double learning_rate, const std::function<StepTimes()>& step, const std::function<void()>& inputs = {});
 
   /// Whether run() would call `step` for its work, and not only to record it.
   bool is_next_eager() const;
-  bool is_recorded() const { return graph_ != nullptr; }
+  /// Steps are repeated, and nobody watches them.
+  bool is_recorded() const { return graph_ != nullptr && !is_watched_; }
   /// Why steps are not recorded on this GPU ("" when they are or will be): for a person.
   const std::string& remark() const { return remark_; }
 
@@ -70,8 +72,9 @@ class CapturedStep {
   bool enabled_;
   std::string remark_;
   std::unique_ptr<StepGraph> graph_;
-  int plan_ = 0;         // Engine::plans_adopted_ that it belongs to
-  int eager_steps_ = 0;  // under that plan
+  bool is_watched_ = false;  // for a trace or a profile, it says when the device comes where
+  int plan_ = 0;             // Engine::plans_adopted_ that it belongs to
+  int eager_steps_ = 0;      // under that plan
 };
 
 }  // namespace tutti

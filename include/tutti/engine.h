@@ -31,6 +31,7 @@ class OptimizerWatch;
 class ParameterUpdate;
 class PlanExecutor;
 class PushPull;
+class RepeatedTrace;
 class StepObserver;
 class StreamExecutor;
 class Trace;
@@ -186,17 +187,25 @@ class Engine {
   const FlatSpace& space() const { return *space_; }
   /// Is told of every step's events from now on; null: nobody. Outlives its registration.
   void observe(StepObserver* observer);
+  /// A CapturedStep is there, and has not given up.
+  bool may_be_recorded() const { return may_be_recorded_; }
   /// Whether CapturedStep may record steps from now on; not while single ones are timed.
   void allow_recording(bool allowed) { is_recording_allowed_ = allowed; }
 
  private:
   // It repeats steps on a GPU without the calls above.
   friend class CapturedStep;
-  /// Somebody wants to see the next step's events, or to time it.
+  /// Somebody wants to see the events of the next step as the host runs it, or to time it.
   bool is_next_step_watched() const;
+  /// The next step is to be traced, and can be while the device repeats it.
+  bool traces_repetition() const;
+  void begin_traced_repetition();
   /// Records a step with `record(step)`, during which nothing of it runs; afterwards it counts as never begun. Where
   /// the host carries the transfers, what it has to do is left out.
   void record_step(const std::function<void()>& record);
+  /// With `about`, those who watch steps.
+  template <typename Function>
+  void tell(Function about);
   /// A recorded step was queued on the device: does what is left of it for the host.
   StepTimes repeat_step(double learning_rate);
   /// From now on transfers are queued on the device's streams, where the communicator can; needed to record them.
@@ -252,6 +261,7 @@ class Engine {
   Plan plan_;
   std::string remark_;
   int plans_adopted_ = 0;
+  std::unique_ptr<RepeatedTrace> repeated_trace_;  // of the step that was recorded last, if it is traced
   StepObserver* observer_ = nullptr;
   std::vector<char> written_;           // by parameter: this step has written its gradient
   std::vector<std::size_t> unwatched_;  // parameters that forward was never seen to read: waited for before it begins
@@ -274,6 +284,7 @@ class Engine {
   StreamExecutor* streams_ = nullptr;       // or this
   bool is_recording_ = false;
   bool is_recording_allowed_ = true;
+  bool may_be_recorded_ = false;
   std::vector<std::size_t> recorded_slots_;  // whose gradients a recorded step makes, in that order
   std::unique_ptr<GradientHooks> hooks_;     // last member: calls back into the others
 };

@@ -186,6 +186,7 @@ struct StepBreakdown {
   int64_t first_step = 0;
   int64_t steps = 0;  // 0: nothing was recorded
   std::string strategy;
+  bool is_of_device = false;      // times are a GPU's, of a step that it repeats; else the host's
   double startup_s = 0;           // of one all-reduce
   std::string startup_from = "";  // "links": measured; "smallest": the time of the smallest transfer; "": unknown
   std::vector<RankBreakdown> ranks;

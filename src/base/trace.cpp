@@ -39,6 +39,14 @@ Trace::Trace(const TraceWindow& window) : window_(window) {
   communication_.events_.reserve(reserved / 4);
 }
 
+void Trace::leave_out(int64_t step) {
+  compute_.is_recording_ = false;
+  if (step == window_.first_step)
+    ++window_.first_step;
+  else
+    ++window_.steps;
+}
+
 void Trace::begin_step(int64_t step) {
   compute_.step_ = step;
   compute_.is_recording_ = includes(step);

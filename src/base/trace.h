@@ -96,6 +96,8 @@ class Trace {
   bool includes(int64_t step) const { return step >= window_.first_step && step < window_.first_step + window_.steps; }
 
   // The thread that computes:
+  /// This step, the next one, is not traced: the window shall have its steps all the same.
+  void leave_out(int64_t step);
   void begin_step(int64_t step);
   void end_step();
   TraceBuffer* compute() { return compute_.is_recording() ? &compute_ : nullptr; }
@@ -107,6 +109,10 @@ class Trace {
   void begin_communication(int64_t step);
   TraceBuffer* communication() { return communication_.is_recording() ? &communication_ : nullptr; }
 
+  /// A device repeats the steps, and its times are theirs; else the host's.
+  void set_of_device() { is_of_device_ = true; }
+  bool is_of_device() const { return is_of_device_; }
+
   const std::vector<TraceEvent>& compute_events() const { return compute_.events(); }
   const std::vector<TraceEvent>& communication_events() const { return communication_.events(); }
 
@@ -114,7 +120,7 @@ class Trace {
   TraceWindow window_;
   TraceBuffer compute_, communication_;
   int64_t step_begin_ns_ = 0;
-  bool is_over_ = false;
+  bool is_over_ = false, is_of_device_ = false;
 };
 
 /// One rank's events, for others. Add clock_offset_ns to its times to get rank 0's.

@@ -29,9 +29,10 @@ CapturedStep::CapturedStep(Engine& engine, bool enabled)
     : engine_(engine), enabled_(enabled && engine.space().values().is_cuda()), plan_(engine.plans_adopted_) {
   if (enabled_ && !engine.update_->can_be_recorded())
     remark_ = "steps are queued kernel by kernel: this optimizer asks the host";
+  engine_.may_be_recorded_ = enabled_ && remark_.empty();
 }
 
-CapturedStep::~CapturedStep() = default;
+CapturedStep::~CapturedStep() { engine_.may_be_recorded_ = false; }
 
 bool CapturedStep::is_next_eager() const {
   if (!enabled_ || !remark_.empty() || engine_.is_next_step_watched()) return true;
@@ -42,7 +43,8 @@ bool CapturedStep::is_next_eager() const {
          (engine_.streams_ == nullptr || !engine_.streams_->has_tail());
 }
 
-StepTimes CapturedStep::run(double learning_rate, const std::function<StepTimes()>& step) {
+StepTimes CapturedStep::run(double learning_rate, const std::function<StepTimes()>& step,
+                            const std::function<void()>& inputs) {
   if (engine_.plans_adopted_ != plan_) {  // parameters have moved
     graph_.reset();
     plan_ = engine_.plans_adopted_;
@@ -55,12 +57,19 @@ StepTimes CapturedStep::run(double learning_rate, const std::function<StepTimes(
     ++eager_steps_;
     return step();
   }
+  const bool is_traced = engine_.traces_repetition(), is_watched = is_traced || engine_.observer_ != nullptr;
+  if (graph_ && is_watched != is_watched_) graph_.reset();
+  if (graph_ && is_traced) engine_.begin_traced_repetition();
+  if (inputs) inputs();
   if (!graph_) {
     record(learning_rate, step);
+    is_watched_ = is_watched;
     if (!graph_ || engine_.executor_ != nullptr) return step();  // ranks have talked: what was under way has run
+    if (is_traced) engine_.begin_traced_repetition();
   }
   prepare_update(learning_rate);
   graph_->replay();
+  if (engine_.executor_ == nullptr) graph_->keep_pace();  // other ranks keep it, and may die
   return engine_.repeat_step(learning_rate);
 }
 
@@ -102,6 +111,7 @@ void CapturedStep::record(double learning_rate, const std::function<StepTimes()>
   if (problem.empty()) return;
   graph_.reset();
   remark_ = "steps are queued kernel by kernel: " + problem;
+  engine_.may_be_recorded_ = false;
   if (engine_.streams_ != nullptr) engine_.carry_by_host();
 }
 

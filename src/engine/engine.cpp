@@ -18,6 +18,7 @@
 #include "engine/issue_log.h"
 #include "engine/optimizer_watch.h"
 #include "engine/parameter_update.h"
+#include "engine/repeated_trace.h"
 #include "engine/step_observer.h"
 #include "engine/stream_executor.h"
 #include "engine/wire.h"
@@ -107,13 +108,28 @@ void Engine::share_buffers() {
   broadcast(tensors);
 }
 
-TraceBuffer* Engine::recording() const { return options_.trace != nullptr ? options_.trace->compute() : nullptr; }
+TraceBuffer* Engine::recording() const {
+  return options_.trace != nullptr && !is_recording_ ? options_.trace->compute() : nullptr;
+}
 
 void Engine::observe(StepObserver* observer) { observer_ = observer; }
 
 bool Engine::is_next_step_watched() const {
-  return observer_ != nullptr || !is_recording_allowed_ ||
-         (options_.trace != nullptr && options_.trace->includes(steps_done_));
+  return (observer_ != nullptr && !observer_->wants_repeated()) || !is_recording_allowed_ ||
+         (options_.trace != nullptr && options_.trace->includes(steps_done_) && !traces_repetition());
+}
+
+bool Engine::traces_repetition() const {
+  return options_.trace != nullptr && options_.trace->includes(steps_done_) && may_be_recorded_ &&
+         (host_ == nullptr || comm_.device_stream() != nullptr);
+}
+
+void Engine::begin_traced_repetition() { options_.trace->begin_step(steps_done_); }
+
+template <typename Function>
+void Engine::tell(Function about) {
+  if (observer_ != nullptr) about(*observer_);
+  if (is_recording_ && repeated_trace_) about(*repeated_trace_);
 }
 
 void Engine::record_step(const std::function<void()>& record) {
@@ -128,24 +144,38 @@ void Engine::record_step(const std::function<void()>& record) {
   };
   is_recording_ = true;
   recorded_slots_.clear();
-  if (streams_ != nullptr) streams_->begin_recording();
+  repeated_trace_.reset();
+  if (traces_repetition())
+    repeated_trace_ = std::make_unique<RepeatedTrace>(*options_.trace, plan_, space_->values().device());
+  if (streams_ != nullptr) streams_->begin_recording(repeated_trace_.get());
+  if (observer_ != nullptr) observer_->begin_recording();
   try {
     record();
   } catch (...) {
     forget();
+    if (observer_ != nullptr) observer_->end_recording(false);
     throw;
   }
   forget();
+  if (observer_ != nullptr) observer_->end_recording(true);
 }
 
 StepTimes Engine::repeat_step(double learning_rate) {
   update_->begin(++steps_done_, {learning_rate});
   if (streams_ != nullptr) streams_->step_repeated(steps_done_);
-  if (host_ == nullptr) return {};
-  waited_s_ += host_->wait_for_step();
-  host_->begin_repeated_step(steps_done_ - 1, recorded_slots_);
-  host_->wait_for_backward();  // transfers start by each gradient's event, until backward counts as done
-  return complete_step();
+  StepTimes times;
+  if (host_ != nullptr) {
+    waited_s_ += host_->wait_for_step();
+    host_->begin_repeated_step(steps_done_ - 1, recorded_slots_);
+    host_->wait_for_backward();  // transfers start by each gradient's event, until backward counts as done
+    times = complete_step();
+  }
+  if (observer_ != nullptr) observer_->step_repeated();
+  if (repeated_trace_) {
+    repeated_trace_->add_repetition(steps_done_ - 1);
+    options_.trace->end_step();
+  }
+  return times;
 }
 
 int64_t Engine::parameter_elements() const {
@@ -181,7 +211,12 @@ void Engine::begin_step() {
     drain();
     carry_by_host();
   }
-  if (options_.trace != nullptr) options_.trace->begin_step(steps_done_);
+  if (options_.trace != nullptr && !is_recording_) {
+    if (traces_repetition())
+      options_.trace->leave_out(steps_done_);
+    else
+      options_.trace->begin_step(steps_done_);
+  }
   std::fill(written_.begin(), written_.end(), 0);
   std::fill(outer_.scaled.begin(), outer_.scaled.end(), 0);
   outer_.is_over = false;
@@ -191,7 +226,7 @@ void Engine::begin_step() {
     for (const FlatParameter& parameter : space_->parameters()) parameter.tensor.mutable_grad().reset();
   else
     watch_optimizer();
-  if (observer_ != nullptr) observer_->begin_forward();
+  tell([](StepObserver& observer) { observer.begin_forward(); });
   if (crosses_steps()) {
     for (const std::size_t parameter : unwatched_) wait_for_parameter(parameter);
     // An observer looks at forward by itself, and only one can: then nothing else waits for these.
@@ -204,11 +239,12 @@ void Engine::begin_step() {
 void Engine::watch_forward() {
   const bool waits = crosses_steps() && !is_step_open_;
   if (recording() != nullptr) forward_begin_ns_ = trace_now();
-  if (observer_ != nullptr || (!waits && recording() == nullptr)) return;
+  if (observer_ != nullptr || (!waits && recording() == nullptr && !(is_recording_ && repeated_trace_))) return;
   gate_ = std::make_unique<ForwardWatch>(space_->parameters(), [this, waits](std::size_t parameter) {
     if (TraceBuffer* const traced = recording())
       traced->add(TraceKind::first_use, trace_now(), static_cast<int>(parameter));
     if (waits) wait_for_parameter(parameter);
+    if (is_recording_ && repeated_trace_) repeated_trace_->first_use(parameter);
   });
 }
 
@@ -239,13 +275,22 @@ void Engine::start_backward() {
     backward_begin_ns_ = trace_now();
   }
   open_step();
-  if (observer_ != nullptr && is_last_micro_batch_) observer_->begin_backward();
+  tell([&](StepObserver& observer) {
+    if (is_last_micro_batch_)
+      observer.begin_backward();
+    else
+      observer.begin_earlier_backward();
+  });
 }
 
 void Engine::end_backward() {
   if (TraceBuffer* const traced = recording()) traced->add(TraceKind::backward, backward_begin_ns_);
-  if (observer_ != nullptr && is_last_micro_batch_) observer_->end_backward();
-  if (observer_ != nullptr && !is_last_micro_batch_) observer_->repeat_forward();
+  tell([&](StepObserver& observer) {
+    if (is_last_micro_batch_)
+      observer.end_backward();
+    else
+      observer.repeat_forward();
+  });
 }
 
 void Engine::backward(const torch::Tensor& loss, double weight, bool is_last) {
@@ -284,7 +329,7 @@ void Engine::on_gradient(std::size_t parameter) {
   if (TraceBuffer* const traced = recording())
     traced->add(TraceKind::gradient, trace_now(), static_cast<int>(parameter));
   if (!is_last_micro_batch_) return;
-  if (observer_ != nullptr) observer_->gradient_ready(parameter);
+  tell([&](StepObserver& observer) { observer.gradient_ready(parameter); });
   if (!executor_ || copies_at_the_end()) return;
   const std::size_t slot = space_->slot_of(parameter);
   if (is_recorded_for_host()) {
@@ -331,7 +376,9 @@ StepTimes Engine::finish_step(const std::vector<double>& learning_rates) {
     link_->backward_queued();
     return {};
   }
-  return complete_step();
+  const StepTimes times = complete_step();
+  if (observer_ != nullptr) observer_->end_step(times.comm_exposed_s, std::exchange(outer_update_s_, 0));
+  return times;
 }
 
 StepTimes Engine::complete_step() {
@@ -348,23 +395,20 @@ StepTimes Engine::complete_step() {
       times.comm_busy_s = executor_->busy_s();
     }
   }
-  double update_s = 0;
   if (!options_.updates_parameters) {
     update_->agree_on_new_parameters(written_);
-    update_s = std::exchange(outer_update_s_, 0);
     // One that has never had a gradient has none, for the caller's optimizer to leave it alone.
     for (std::size_t i = 0; i < written_.size(); ++i)
       if (update_->first_updates()[i] == 0) space_->parameters()[i].tensor.mutable_grad().reset();
   } else if (!crosses_steps()) {
     update_->agree_on_new_parameters(written_);
     const TraceSpan span(recording(), TraceKind::update);
-    const auto start = Clock::now();
+    tell([](StepObserver& observer) { observer.begin_update(); });
     was_left_out_ = !update_->update_all(std::exchange(inverse_scale_, {}));
-    update_s = seconds_since(start);
+    tell([](StepObserver& observer) { observer.end_update(); });
   }
   times.comm_exposed_s = std::exchange(waited_s_, 0);
-  if (options_.trace != nullptr) options_.trace->end_step();
-  if (observer_ != nullptr) observer_->end_step(times.comm_exposed_s, update_s);
+  if (options_.trace != nullptr && !is_recording_) options_.trace->end_step();
   return times;
 }
 

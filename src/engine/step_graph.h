@@ -13,6 +13,9 @@ class StepGraph {
   /// Queues the work on the current stream. Kernels read and write the same memory as when they were recorded. Random
   /// numbers come from where torch's generator stands now, and it moves on, as if the work were queued anew.
   virtual void replay() = 0;
+  /// Waits until no more than two repetitions are under way. The device never runs out of work for that, and the host
+  /// sees how long steps take.
+  virtual void keep_pace() = 0;
 };
 
 /// Records what `work` queues on the current stream (a ComputeStream), without running it. The same work has run

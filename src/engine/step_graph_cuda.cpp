@@ -1,9 +1,12 @@
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <torch/cuda.h>
 #include <torch/types.h>
+
+#include <array>
 
 #include "engine/step_graph.h"
 #include "tutti/error.h"
@@ -31,7 +34,13 @@ class CudaStepGraph : public StepGraph {
       throw;
     }
   }
-  void replay() override { graph_.replay(); }
+  void replay() override {
+    graph_.replay();
+    ends_[replays_++ % ends_.size()].record();
+  }
+  void keep_pace() override {
+    if (replays_ >= ends_.size()) ends_[replays_ % ends_.size()].synchronize();
+  }
 
  private:
   void abandon() noexcept {
@@ -66,6 +75,8 @@ class CudaStepGraph : public StepGraph {
 
   const at::cuda::MempoolId_t pool_;
   at::cuda::CUDAGraph graph_;
+  std::array<at::cuda::CUDAEvent, 3> ends_;  // of the last repetitions, in a ring
+  std::size_t replays_ = 0;
 };
 
 }  // namespace

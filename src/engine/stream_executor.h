@@ -5,6 +5,7 @@
 
 #include "engine/device_link.h"
 #include "engine/executor.h"
+#include "engine/step_observer.h"
 #include "engine/wire.h"
 #include "plan/pending_updates.h"
 #include "tutti/communicator.h"
@@ -23,8 +24,8 @@ class StreamExecutor : public PlanExecutor {
   /// A tail is still to be queued. A recorded step begins with one: only then can it be repeated.
   virtual bool has_tail() const = 0;
 
-  /// Between these nothing runs; afterwards everything is as it was before.
-  virtual void begin_recording() = 0;
+  /// Between these nothing runs; afterwards everything is as it was before. `observer`, or null, is told of what would.
+  virtual void begin_recording(StepObserver* observer) = 0;
   virtual void end_recording() = 0;
 
   /// A graph of step `step` was queued on the current stream. Waits until the one before the last has run, so that the

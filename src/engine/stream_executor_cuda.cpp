@@ -79,17 +79,20 @@ class CudaStreamExecutor : public StreamExecutor {
       in_flight_ = true;
     }
     // Without a tail, or where a slot is not in it, everything was joined at the end of the step before.
-    if (in_flight_ && last_transfer_[slot] >= 0)
-      done_[static_cast<std::size_t>(last_transfer_[slot])].block(at::cuda::getCurrentCUDAStream());
+    if (in_flight_ && last_transfer_[slot] >= 0) wait_for(done_[static_cast<std::size_t>(last_transfer_[slot])]);
     return 0;
   }
 
   double busy_s() const override { return 0; }
 
   bool has_tail() const override { return now_.has_tail; }
-  void begin_recording() override { before_ = now_; }
+  void begin_recording(StepObserver* observer) override {
+    before_ = now_;
+    observer_ = observer;
+  }
   void end_recording() override {
     now_ = *before_;
+    observer_ = nullptr;
     in_flight_ = is_forked_ = false;
   }
 
@@ -127,7 +130,13 @@ class CudaStreamExecutor : public StreamExecutor {
     if (!std::exchange(is_forked_, false)) return;
     at::cuda::CUDAEvent event;
     event.record(stream_);
+    wait_for(event);
+  }
+
+  void wait_for(at::cuda::CUDAEvent& event) {
+    if (observer_ != nullptr) observer_->begin_wait();
     event.block(at::cuda::getCurrentCUDAStream());
+    if (observer_ != nullptr) observer_->end_wait();
   }
 
   /// Those that may start. Their order on the stream is the plan's, so one that is queued counts as done.
@@ -159,12 +168,15 @@ class CudaStreamExecutor : public StreamExecutor {
   }
 
   void apply(std::size_t index) {
+    if (observer_ != nullptr) observer_->begin_slice_update(index);
     update_({index, plan_.transfers[index].begin, plan_.transfers[index].end});
+    if (observer_ != nullptr) observer_->end_slice_update();
     now_.cursor.transfer_done(index);
   }
 
   void queue(std::size_t index) {
     const Transfer& transfer = plan_.transfers[index];
+    if (observer_ != nullptr) observer_->begin_transfer(index);
     guarded([&] {
       // Parameters travel as they are, or ranks would end up with different ones.
       const bool is_values = carries_parameters(plan_, transfer);
@@ -174,6 +186,7 @@ class CudaStreamExecutor : public StreamExecutor {
       const std::unique_ptr<Work> work = wire_.carry(transfer, message, comm_);
       if (!is_values) wire_.unpack(message, span, transfer.begin);
     });
+    if (observer_ != nullptr) observer_->end_transfer();
   }
 
   template <typename Function>
@@ -193,6 +206,7 @@ class CudaStreamExecutor : public StreamExecutor {
   const at::cuda::CUDAStream stream_;
   State now_;
   std::optional<State> before_;                // while a step is recorded
+  StepObserver* observer_ = nullptr;           // the same; may be null
   bool is_forked_ = false;                     // transfers were queued and not joined
   bool in_flight_ = false;                     // a tail that was queued and not joined
   std::vector<at::cuda::CUDAEvent> done_;      // by transfer

@@ -225,7 +225,9 @@ std::string describe(const Explanation& explanation) {
     text += fmt::format(
         "Start-up is taken from the smallest transfer, {:.3f} ms: this strategy did not measure the links.\n",
         milliseconds(breakdown.startup_s));
-  if (config.device_used.rfind("cuda", 0) == 0)
+  if (breakdown.is_of_device)
+    text += "These are times of the GPU. Marks in the traced steps make them longer than others.\n";
+  else if (config.device_used.rfind("cuda", 0) == 0)
     text += "On a GPU these are times of the host and of the communication thread, not of kernels.\n";
   if (!step_s.empty())
     text += fmt::format("Median step of the whole run: {:.3f} ms.\n", milliseconds(upper_median(step_s)));

@@ -169,7 +169,8 @@ void RunLog::record_trace(TunedEngine& engine) {
   }
   const std::vector<RankTrace> ranks = gather(comm_, mine);
   if (comm_.rank() != 0) return;
-  const StepBreakdown breakdown = break_down(ranks, engine.plan(), engine.links());
+  StepBreakdown breakdown = break_down(ranks, engine.plan(), engine.links());
+  breakdown.is_of_device = trace_->is_of_device();
   if (breakdown.steps > 0) records_.add(breakdown);
 }
 

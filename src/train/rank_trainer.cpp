@@ -231,7 +231,6 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& f
   const auto fill = [&] {
     if (std::exchange(wants_inputs, false)) fill_inputs(feed);
   };
-  if (!captured_->is_next_eager()) fill();
   const auto run_step = [&] {
     engine_->begin_step();
     fill();
@@ -256,7 +255,7 @@ void RankTrainer::train_step(int64_t samples, int64_t global_size, DeviceFeed& f
     if (resident_) resident_->advance(samples);
     return engine_->finish_step(rate);
   };
-  const StepTimes times = is_whole ? captured_->run(rate, run_step) : run_step();
+  const StepTimes times = is_whole ? captured_->run(rate, run_step, fill) : run_step();
   if (!captured_->is_next_eager()) feed.fetch_ahead();
   if (device_.is_cpu() && samples > 0) {
     last_loss_ = step_loss_sum_ / static_cast<double>(samples);

@@ -54,7 +54,7 @@ StepTimes TunedEngine::finish_step(const std::vector<double>& learning_rates) {
   const StepTimes times = engine_.finish_step(learning_rates);
   const int64_t before = std::exchange(last_step_, engine_.steps_done());
   if (search_ && before + 1 != last_step_) search_->disturb();  // a GPU has repeated steps in between
-  if (profiler_ && profiler_->steps() >= profile_steps())
+  if (profiler_ && profiler_->is_complete(engine_.may_be_recorded()))
     choose_plan();
   else if (search_)
     search_on();
@@ -71,7 +71,7 @@ int TunedEngine::profile_steps() const {
 }
 
 void TunedEngine::begin_profile() {
-  profiler_ = std::make_unique<StepProfiler>(engine_.space());
+  profiler_ = std::make_unique<StepProfiler>(engine_.space(), profile_steps());
   engine_.observe(profiler_.get());
 }
 

@@ -34,9 +34,10 @@ StepBreakdown breakdown_of(int ranks) {
   return result;
 }
 
-RunRecord run_record() {
+RunRecord run_record(const std::string& device = "cpu") {
   RunRecord run;
   run.config = {{"model", "mnist-cnn"}, {"wire", "fp32"}};
+  run.config["device_used"] = device;
   return run;
 }
 
@@ -129,6 +130,14 @@ TEST(Explain, ExplainsOneRankWithoutCommunication) {
   const std::string text = explain_records({run_record(), alone});
   EXPECT_TRUE(contains(text, "One rank: nothing is communicated.")) << text;
   EXPECT_FALSE(contains(text, "slowest rank")) << text;
+}
+
+TEST(Explain, SaysWhoseTimesThoseOfAGpuAre) {
+  StepBreakdown repeated = breakdown_of(1);
+  repeated.is_of_device = true;
+  EXPECT_TRUE(contains(explain_records({run_record("cuda:0"), repeated}), "These are times of the GPU."));
+  EXPECT_TRUE(contains(explain_records({run_record("cuda:0"), breakdown_of(1)}), "times of the host"));
+  EXPECT_FALSE(contains(explain_records({run_record(), breakdown_of(1)}), "GPU"));
 }
 
 TEST(Explain, SaysSoWhenARunDoesNotSay) {

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
+#include <set>
 
+#include "base/trace.h"
 #include "comm/exchange.h"
 #include "comm/nccl/nccl.h"
 #include "comm/shm/shm.h"
@@ -22,9 +25,10 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr int kSteps = 18;
-constexpr int kSettledStep = 12;  // as before an evaluation
-constexpr int kSmallerStep = 14;
+constexpr int kSteps = 44;
+constexpr int kSettledStep = 26;  // as before an evaluation
+constexpr int kSmallerStep = 29;
+constexpr int kTracedStep = 32, kTracedSteps = 4;
 constexpr int kSearchedSteps = 500;  // `auto` has chosen: two plans, in at most 24 rounds of 6 steps each
 
 struct Network : torch::nn::Module {
@@ -50,6 +54,8 @@ struct Outcome {
   std::vector<torch::Tensor> weights;
   bool is_recorded = false;
   std::string remark;
+  std::size_t transfers = 0;  // in the plan
+  std::vector<TraceEvent> computed, carried;
 };
 
 ShmOptions shm_options(int rank, int size, const char* what) {
@@ -94,6 +100,8 @@ Outcome train(const Case& one, bool captured, Communicator& comm, const std::fun
   options.strategy_options.first_bucket_bytes = 4'000;
   options.strategy_options.partition_bytes = 50'000;
   options.strategy_options.credit_bytes = 100'000;
+  Trace trace({kTracedStep, kTracedSteps});
+  options.trace = &trace;
   TunedEngine engine(model, comm, options);
   CapturedStep steps_of(engine.engine(), captured);
   const torch::Tensor x = torch::empty({8 * one.accumulate, 20}, device);
@@ -123,7 +131,31 @@ Outcome train(const Case& one, bool captured, Communicator& comm, const std::fun
   for (const torch::Tensor& parameter : model.parameters()) outcome.weights.push_back(parameter.detach().cpu());
   outcome.is_recorded = steps_of.is_recorded();
   outcome.remark = steps_of.remark();
+  outcome.transfers = engine.plan().transfers.size();
+  outcome.computed = trace.compute_events();
+  outcome.carried = trace.communication_events();
   return outcome;
+}
+
+/// Every step of the window is there, with all of its transfers.
+std::string trace_problems(const std::string& name, const Outcome& traced) {
+  std::set<int64_t> steps;
+  for (const TraceEvent& event : traced.computed)
+    if (event.kind == TraceKind::step) steps.insert(event.step);
+  std::string text;
+  if (steps.size() != static_cast<std::size_t>(kTracedSteps))
+    text += fmt::format("{}: {} steps are in the trace\n", name, steps.size());
+  std::map<int64_t, std::size_t> carried;
+  for (const TraceEvent& event : traced.carried) {
+    if (event.kind == TraceKind::transfer) ++carried[event.step];
+    if (event.kind == TraceKind::transfer && (event.queued_ns > event.begin_ns || event.begin_ns > event.end_ns))
+      text += fmt::format("{}: transfer {} begins before it can\n", name, event.index);
+  }
+  for (const int64_t step : steps)
+    if (steps.count(step + 1) > 0 && carried[step] != traced.transfers)
+      text += fmt::format("{}: {} of {} transfers of step {} are in the trace\n", name, carried[step], traced.transfers,
+                          step);
+  return text;
 }
 
 /// What is wrong, a line each.
@@ -138,6 +170,7 @@ std::string differences(const Case& one, Communicator& comm, bool is_recorded, i
     if (!torch::equal(eager.weights[i], captured.weights[i]))
       text += fmt::format("{}: parameter {} differs by up to {}\n", name, i,
                           (eager.weights[i] - captured.weights[i]).abs().max().item<float>());
+  if (one.strategy != kAutoStrategy) text += trace_problems(name, captured);
   return text;
 }
 

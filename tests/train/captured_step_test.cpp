@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 
+#include "base/trace.h"
 #include "model/small_models.h"
 #include "support/gpu.h"
 #include "support/rank_threads.h"
@@ -19,10 +20,12 @@
 namespace tutti {
 namespace {
 
-// The first three are profiled, three more run eagerly before one is recorded.
-constexpr int kSteps = 20;
-constexpr int kSmallerStep = 12;
-constexpr int kStop = 9;  // of a run that another one goes on with
+// A step is recorded to be profiled, after three eager ones, and repeated eleven times. Then there is a plan, and the
+// same again without a profile.
+constexpr int kSteps = 50;
+constexpr int kSmallerStep = 30;
+constexpr int kStop = 22;  // of a run that another one goes on with
+constexpr int kTracedStep = 24, kTracedSteps = 4;
 constexpr int64_t kBatch = 4;
 
 struct Case {
@@ -33,6 +36,7 @@ struct Case {
   double clip_norm = 0;
   bool checkpoints_activations = false;
   bool asks_the_host = false;
+  bool is_traced = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& one) {
@@ -50,6 +54,8 @@ struct Outcome {
   double loss_sum = 0;
   bool is_recorded = false;
   std::string remark;
+  std::optional<Profile> profile;
+  std::vector<TraceEvent> traced;
 };
 
 /// Trains a model from step to step as `tutti train` does, on batches that differ, with a learning rate that changes.
@@ -70,6 +76,7 @@ class Run {
     options.optimizer.momentum = one.optimizer == "sgd" ? 0.9 : 0;
     options.optimizer.weight_decay = 0.01;
     options.clip_norm = one.clip_norm;
+    if (one.is_traced) options.trace = &trace_;
     engine_.emplace(*model_, comm, options);
     if (from != nullptr)
       engine_->engine().restore(from->steps, from->first_updates,
@@ -104,6 +111,8 @@ class Run {
     outcome.loss_sum = loss_sum_.item<double>();
     outcome.is_recorded = captured_->is_recorded();
     outcome.remark = captured_->remark();
+    outcome.profile = engine_->profile();
+    outcome.traced = trace_.compute_events();
     return outcome;
   }
 
@@ -161,6 +170,7 @@ class Run {
   ComputeStream stream_;
   SampleTraits traits_;
   std::shared_ptr<Model> model_;
+  Trace trace_{{kTracedStep, kTracedSteps}};
   std::optional<TunedEngine> engine_;
   std::optional<CapturedStep> captured_;
   torch::Tensor loss_sum_;
@@ -253,6 +263,45 @@ TEST_F(CapturedSteps, EqualEagerOnesWhereActivationsAreComputedAgain) {
     Case one{model, "adam"};
     one.checkpoints_activations = true;
     EXPECT_EQ(differences(train(one, false), train(one, true)), "") << one;
+  }
+}
+
+TEST_F(CapturedSteps, AreProfiledAndTracedAsTheDeviceRepeatsThem) {
+  TUTTI_NEEDS_GPU();
+  Case one{"transformer", "adam", true, 2};
+  const Outcome untraced = train(one, true);
+  one.is_traced = true;
+  const Outcome traced = train(one, true);
+  EXPECT_TRUE(traced.is_recorded) << traced.remark;
+  EXPECT_EQ(differences(untraced, traced), "");
+
+  ASSERT_TRUE(traced.profile.has_value());
+  const Profile& profile = *traced.profile;
+  EXPECT_GT(profile.forward_s, 0);
+  EXPECT_GT(profile.update_s, 0);
+  EXPECT_EQ(profile.gradients.front().name.rfind("classifier", 0), 0) << profile.gradients.front().name;
+  for (const GradientProfile& gradient : profile.gradients) {
+    EXPECT_GT(gradient.ready_s, 0) << gradient.name;
+    EXPECT_LE(gradient.ready_s, profile.backward_s * (1 + 1e-6)) << gradient.name;
+  }
+
+  std::map<int64_t, std::vector<TraceEvent>> steps;
+  for (const TraceEvent& event : traced.traced) steps[event.step].push_back(event);
+  EXPECT_EQ(steps.size(), static_cast<std::size_t>(kTracedSteps));
+  for (const auto& [step, events] : steps) {
+    const TraceEvent whole = events.back();
+    ASSERT_EQ(whole.kind, TraceKind::step) << step;
+    std::map<TraceKind, std::size_t> seen;
+    for (const TraceEvent& event : events) {
+      ++seen[event.kind];
+      EXPECT_LE(event.begin_ns, event.end_ns);
+      EXPECT_GE(event.begin_ns, whole.begin_ns) << "step " << step << ", kind " << static_cast<int>(event.kind);
+      EXPECT_LE(event.end_ns, whole.end_ns) << "step " << step << ", kind " << static_cast<int>(event.kind);
+    }
+    EXPECT_EQ(seen[TraceKind::forward], 2U) << "of two micro-batches";
+    EXPECT_EQ(seen[TraceKind::backward], 2U);
+    EXPECT_EQ(seen[TraceKind::update], 1U);
+    EXPECT_EQ(seen[TraceKind::gradient], profile.gradients.size());
   }
 }
 
