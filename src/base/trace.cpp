@@ -68,12 +68,14 @@ void Trace::begin_communication(int64_t step) {
 
 void to_json(nlohmann::json& json, const RankTrace& trace) {
   json = {{"clock_offset_ns", trace.clock_offset_ns},
+          {"is_of_device", trace.is_of_device},
           {"compute", list(trace.compute)},
           {"communication", list(trace.communication)}};
 }
 
 void from_json(const nlohmann::json& json, RankTrace& trace) {
   json.at("clock_offset_ns").get_to(trace.clock_offset_ns);
+  json.at("is_of_device").get_to(trace.is_of_device);
   trace.compute = events_of(json.at("compute"));
   trace.communication = events_of(json.at("communication"));
 }

@@ -127,6 +127,7 @@ class Trace {
 struct RankTrace {
   // 0 on rank 0's machine: its ranks share the steady clock. Other machines' is measured by exchanging messages.
   int64_t clock_offset_ns = 0;
+  bool is_of_device = false;
   std::vector<TraceEvent> compute, communication;
 };
 

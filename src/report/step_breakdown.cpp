@@ -196,6 +196,7 @@ StepBreakdown break_down(const std::vector<RankTrace>& traces, const Plan& plan,
   std::map<int64_t, std::size_t> seen;  // steps, and on how many ranks
   for (const RankTrace& trace : traces) {
     ranks.push_back(shifted(trace));
+    result.is_of_device = result.is_of_device || trace.is_of_device;
     for (const TraceEvent& event : trace.compute)
       if (event.kind == TraceKind::step) ++seen[event.step];
   }

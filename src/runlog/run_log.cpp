@@ -2,7 +2,6 @@
 
 #include <torch/version.h>
 
-#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -15,9 +14,9 @@
 #include "comm/exchange.h"
 #include "comm/nodes.h"
 #include "engine/flat_space.h"
-#include "probe/clocks.h"
 #include "record/record_file.h"
 #include "report/step_breakdown.h"
+#include "runlog/gathered_traces.h"
 #include "runlog/node_report.h"
 #include "runlog/run_report.h"
 #include "runlog/search_report.h"
@@ -159,18 +158,9 @@ void RunLog::record_trace(TunedEngine& engine) {
   if (is_trace_written_) return;
   is_trace_written_ = true;
   engine.settle();  // the communication thread is idle from here on
-  RankTrace mine;
-  mine.compute = trace_->compute_events();
-  mine.communication = trace_->communication_events();
-  if (nodes_.size() > 1) {
-    // Steady clocks of machines count from different times. An offset that may as well be none is none.
-    const ClockOffset offset = measure_clock_offsets(comm_)[static_cast<std::size_t>(comm_.rank())];
-    if (std::abs(offset.steady_s) > offset.uncertainty_s) mine.clock_offset_ns = -std::llround(offset.steady_s * 1e9);
-  }
-  const std::vector<RankTrace> ranks = gather(comm_, mine);
+  const std::vector<RankTrace> ranks = gather_traces(*trace_, comm_, nodes_.size() > 1);
   if (comm_.rank() != 0) return;
-  StepBreakdown breakdown = break_down(ranks, engine.plan(), engine.links());
-  breakdown.is_of_device = trace_->is_of_device();
+  const StepBreakdown breakdown = break_down(ranks, engine.plan(), engine.links());
   if (breakdown.steps > 0) records_.add(breakdown);
 }
 

@@ -6,10 +6,10 @@
 
 #include "base/utf8.h"
 #include "comm/exchange.h"
-#include "probe/clocks.h"
 #include "record/record_file.h"
 #include "report/chrome_trace.h"
 #include "report/step_breakdown.h"
+#include "runlog/gathered_traces.h"
 #include "runlog/node_report.h"
 #include "runlog/run_report.h"
 #include "runlog/search_report.h"
@@ -89,15 +89,7 @@ void RankTrainer::record_trace() {
   if (is_trace_written_) return;
   is_trace_written_ = true;
   engine_->settle();  // the communication thread is idle from here on
-  RankTrace mine;
-  mine.compute = trace_->compute_events();
-  mine.communication = trace_->communication_events();
-  if (nodes_.size() > 1) {
-    // Steady clocks of machines count from different times. An offset that may as well be none is none.
-    const ClockOffset offset = measure_clock_offsets(comm_)[static_cast<std::size_t>(comm_.rank())];
-    if (std::abs(offset.steady_s) > offset.uncertainty_s) mine.clock_offset_ns = -std::llround(offset.steady_s * 1e9);
-  }
-  const std::vector<RankTrace> ranks = gather(mine);
+  const std::vector<RankTrace> ranks = gather_traces(*trace_, comm_, nodes_.size() > 1);
   if (!is_first_) return;
   const StepBreakdown breakdown = break_down(ranks, engine_->plan(), engine_->links());
   if (breakdown.steps > 0) records_.add(breakdown);

@@ -192,6 +192,13 @@ TEST(StepBreakdown, PairsWaitsWithTheTransfersOfTheStepBeforeWhereTheyCrossSteps
   EXPECT_NEAR(break_down({trace}, two_transfers(), {}).transfers.at(1).busy_s * 1e9, 0, 1e-6);
 }
 
+TEST(StepBreakdown, SaysWhetherTimesAreThoseOfADevice) {
+  RankTrace trace = one_step(1000);
+  EXPECT_FALSE(break_down({trace}, two_transfers(), {}).is_of_device);
+  trace.is_of_device = true;
+  EXPECT_TRUE(break_down({json::parse(json(trace).dump()).get<RankTrace>()}, two_transfers(), {}).is_of_device);
+}
+
 TEST(StepBreakdown, CountsOnlyStepsThatEveryRankHas) {
   EXPECT_EQ(break_down({one_step(1000, 7), one_step(1000, 8)}, two_transfers(), {}).steps, 0);
   EXPECT_EQ(break_down({RankTrace{}, RankTrace{}}, two_transfers(), {}).steps, 0);
