@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""torchvision's ResNet-18 under the Python module, beside PyTorch's DistributedDataParallel, interleaved in one job.
+"""A network of torchvision's, or Hugging Face's BERT, under the Python module, beside PyTorch's
+DistributedDataParallel, interleaved in one job.
 
     ./tutti run -n 2 -- python3 bench/python_ddp.py --rounds 5 --steps 10
+    ./tutti run -n 2 -- python3 bench/python_ddp.py --device cuda --bf16 --model bert --batch 32
     mpirun -n 2 python3 bench/python_ddp.py --horovod            # and Horovod, where python3 has it
 
 In each round every contender runs the same steps, one after the other: Tutti's strategies, DDP over gloo, and ranks that
@@ -15,33 +17,52 @@ import statistics
 import time
 
 import torch
-import torchvision
 
 import tutti
+
+
+def make_workload(options, device):
+    """A function that makes the network, and one that gives its loss on a batch of noise."""
+    if options.model == "bert":
+        import transformers
+
+        config = transformers.BertConfig(attn_implementation="eager" if device.type == "cpu" else "sdpa")
+        tokens = torch.randint(0, config.vocab_size, (options.batch, options.tokens), device=device)
+        return (lambda: transformers.BertForMaskedLM(config)), lambda model: model(input_ids=tokens, labels=tokens).loss
+    import torchvision
+
+    inputs = torch.randn(options.batch, 3, options.pixels, options.pixels, device=device)
+    targets = torch.randint(0, 10, (options.batch,), device=device)
+    criterion = torch.nn.CrossEntropyLoss()
+    return (lambda: getattr(torchvision.models, options.model)(num_classes=10),
+            lambda model: criterion(model(inputs), targets))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10, help="of each contender in each round")
+    parser.add_argument("--model", default="resnet18", help="of torchvision, or bert: BERT-Base of transformers")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
+    parser.add_argument("--backend", default="gloo", help="of PyTorch's DDP")
+    parser.add_argument("--tokens", type=int, default=64, help="of a sample, with bert")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--pixels", type=int, default=64)
     parser.add_argument("--strategies", default="buckets,mgwfbp,zero1")
     parser.add_argument("--horovod", action="store_true")
     options = parser.parse_args()
 
-    job = tutti.init(runs=None)
+    job = tutti.init(runs=None, device=options.device)
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29511")
-    torch.distributed.init_process_group("gloo", rank=job.rank, world_size=job.size)
+    torch.distributed.init_process_group(options.backend, rank=job.rank, world_size=job.size)
     torch.manual_seed(job.rank)
-    inputs = torch.randn(options.batch, 3, options.pixels, options.pixels)
-    targets = torch.randint(0, 10, (options.batch,))
-    criterion = torch.nn.CrossEntropyLoss()
+    make_model, loss_of = make_workload(options, job.device)
 
     def make(name):
         torch.manual_seed(0)
-        model = torchvision.models.resnet18(num_classes=10)
+        model = make_model().to(job.device)
         if name == "DDP":
             model = torch.nn.parallel.DistributedDataParallel(model)
         elif name == "Horovod":
@@ -57,8 +78,12 @@ def main():
     def run(model, optimizer, steps):
         for _ in range(steps):
             optimizer.zero_grad()
-            criterion(model(inputs), targets).backward()
+            with torch.autocast(options.device, torch.bfloat16, enabled=options.bf16):
+                loss = loss_of(model)
+            loss.backward()
             optimizer.step()
+        if options.device == "cuda":
+            torch.cuda.synchronize()
 
     names = ["alone", "DDP", *options.strategies.split(",")]
     if options.horovod:
@@ -78,8 +103,10 @@ def main():
             tutti.barrier()  # the slowest rank counts
             seconds[name].append((time.perf_counter() - begin) / options.steps)
     if job.rank == 0:
-        print(f"ResNet-18, batch {options.batch}, {options.pixels} pixels, {job.size} ranks over {job.transport}, "
-              f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads each")
+        size = f"{options.tokens} tokens" if options.model == "bert" else f"{options.pixels} pixels"
+        print(f"{options.model}, batch {options.batch}, {size}, {options.device}{', bf16' if options.bf16 else ''}, "
+              f"{job.size} ranks over {job.transport}, DDP over {options.backend}, PyTorch {torch.__version__}, "
+              f"{torch.get_num_threads()} threads each")
         for name in names:
             ratios = [ddp / its for ddp, its in zip(seconds["DDP"], seconds[name])]
             print(f"{name:>14}: {statistics.median(seconds[name]) * 1e3:9.2f} ms a step, "

@@ -13,16 +13,16 @@ def weights_line(how, strategy, model):
     return f"{how} {strategy} " + " ".join(v.hex() for v in values)
 
 
-def train_all():
+def train_all(device="cpu"):
     import torch
 
     import tutti
 
-    job = tutti.init(runs=None)
+    job = tutti.init(runs=None, device=device)
     sizes = {"bucket_bytes": 200, "first_bucket_bytes": 100}
     for how in ("sgd", "adam", "torch"):
         for strategy in tutti.strategies():
-            net = harness.make_network()
+            net = harness.make_network().to(job.device)
             if job.rank > 0:  # rank 0's values are given to all
                 torch.nn.init.zeros_(net.first.weight)
             model = net
@@ -34,7 +34,7 @@ def train_all():
                 model = tutti.DistributedDataParallel(net, strategy=strategy, strategy_options=sizes)
                 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
             for step in range(8):
-                x, y = harness.make_samples((step * job.size + job.rank) * 4, 4)
+                x, y = (part.to(job.device) for part in harness.make_samples((step * job.size + job.rank) * 4, 4))
                 optimizer.zero_grad()
                 harness.loss_of(model(x, step % 2 == 1), y).backward()
                 optimizer.step()
@@ -70,6 +70,20 @@ class SameBits(unittest.TestCase):
         self.assertEqual(expected["sgd", "zero1"], expected["sgd", "bsp"])
         self.assertNotEqual(expected["sgd", "bsp"], expected["adam", "bsp"])
 
+    def test_every_strategy_ends_in_the_same_bits_on_a_gpu(self):
+        import torch
+
+        if not torch.cuda.is_available():
+            self.skipTest("there is no GPU")
+        code, text = harness.run_case(2, "train_all_on_gpu")
+        self.assertEqual(code, 0, text)
+        found = as_numbers(text)
+        import tutti
+
+        for how in ("sgd", "adam", "torch"):
+            for strategy in tutti.strategies():
+                self.assertEqual(found[how, strategy], found[how, "bsp"], (how, strategy))
+
 
 if __name__ == "__main__":
-    harness.main({"train_all": train_all})
+    harness.main({"train_all": train_all, "train_all_on_gpu": lambda: train_all("cuda")})
