@@ -43,7 +43,7 @@ small_tree() {
   tree=$(mktemp -d "$scratch/tree XXXXXX")
   cp "$repository/tutti" "$repository/CMakePresets.json" "$tree/"
   mkdir -p "$tree/cmake" "$tree/tests/some" "$tree/torch/share/cmake/Torch"
-  cp "$repository/cmake/tutti_targets.cmake" "$repository/cmake/count_tests.awk" "$tree/cmake/"
+  cp -r "$repository/cmake/tutti" "$repository/cmake/tutti_targets.cmake" "$repository/cmake/count_tests.awk" "$tree/cmake/"
   touch "$tree/torch/share/cmake/Torch/TorchConfig.cmake"
   cat >"$tree/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.20)
@@ -164,6 +164,13 @@ test_it_runs_through_a_link_from_anywhere_and_keeps_arguments_and_stdout() {
   [[ $output == '[train][--help]' ]] || fail "help train printed $output"
 }
 
+test_a_copy_of_the_script_alone_says_what_is_missing() {
+  cp "$repository/tutti" "$scratch/alone"
+  capture "$scratch/alone" train
+  expect_status 1
+  [[ $output == "tutti: $scratch/cmake/tutti/say.sh is missing: "* ]] || fail "said $output"
+}
+
 test_with_everything_built_it_says_and_does_nothing_but_run_the_command() {
   local tree later
   tree=$(small_tree)
@@ -234,11 +241,11 @@ test_a_build_under_way_is_waited_for() {
 test_a_test_file_that_nobody_builds_stops_the_build_by_name() {
   local tree
   tree=$(small_tree)
-  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test
+  capture env TUTTI_NO_INSTALL=1 TORCH_DIR="$tree/torch" "$tree/tutti" test
   expect_status 0
   expect_last_line "tests: 1 passed, 0 failed, 0 skipped"
   touch "$tree/tests/some/forgotten_test.cpp"
-  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test
+  capture env TUTTI_NO_INSTALL=1 TORCH_DIR="$tree/torch" "$tree/tutti" test
   expect_status 1
   expect_text "tests/some/forgotten_test.cpp is built by no target"
   expect_no_text "tests: "
@@ -247,7 +254,7 @@ test_a_test_file_that_nobody_builds_stops_the_build_by_name() {
 test_no_test_that_matches_is_a_failure() {
   local tree
   tree=$(small_tree)
-  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test -R no_such_test
+  capture env TUTTI_NO_INSTALL=1 TORCH_DIR="$tree/torch" "$tree/tutti" test -R no_such_test
   expect_status 1
   expect_text "no test ran"
   expect_last_line "tests: 0 passed, 0 failed, 0 skipped"
@@ -263,12 +270,12 @@ add_test(NAME slow COMMAND broken)
 tutti_label_test(slow broken)
 END
   echo 'int main() { return 1; }' >"$tree/broken.cpp"
-  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test --quick
+  capture env TUTTI_NO_INSTALL=1 TORCH_DIR="$tree/torch" "$tree/tutti" test --quick
   expect_status 0
   expect_no_text "slow"
   expect_last_line "tests: 1 passed, 0 failed, 0 skipped"
   [[ -e $tree/build/release/tutti && ! -e $tree/build/release/broken ]] || fail "built $(ls "$tree/build/release")"
-  capture env TORCH_DIR="$tree/torch" "$tree/tutti" test
+  capture env TUTTI_NO_INSTALL=1 TORCH_DIR="$tree/torch" "$tree/tutti" test
   expect_status 1
   expect_last_line "tests: 1 passed, 1 failed, 0 skipped"
 }
