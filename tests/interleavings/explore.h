@@ -30,6 +30,18 @@ struct Verdict {
 /// dynamic partial-order reduction (Flanagan and Godefroid, 2005) with sleep sets.
 Verdict explore(const std::function<std::unique_ptr<World>()>& make_world);
 
+/// Mistakes that copy_sources.cmake planted in the sources: which of them are made.
+struct Planted {
+  bool sleep_without_second_look = false;
+  bool ring_before_arrival = false;
+  bool wake_without_new_ticket = false;
+  bool one_stage_instead_of_two = false;
+  bool ring_without_full_check = false;
+  bool mail_before_bytes = false;
+  bool mail_taken_after_work = false;
+};
+inline Planted planted;
+
 /// All ranks see this memory at the same place. Zeroed before each order.
 std::byte* shared_memory(std::size_t bytes);
 

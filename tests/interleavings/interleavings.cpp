@@ -1,6 +1,6 @@
 // interleavings [PLANTED]: ranks on shared memory, in every order of their operations that can make a difference. The
-// sources are those of src/comm/shm, with small rings and no spinning before sleep. With an argument, which says what
-// mistake was planted in them, the mistake has to be found.
+// sources are those of src/comm/shm, with small rings and no spinning before sleep. With an argument, the mistake of
+// that name is made, and has to be found.
 //
 // What is not tried: weaker memory orders than sequential consistency (the sources use relaxed ones for signs of
 // life only), plain memory that is read while it is written (tsan looks for that), the thread of its own that makes
@@ -188,7 +188,31 @@ constexpr Scenario kScenarios[] = {
     {"a rank fails, the other waits", make<Failure>}, {"a rank leaves, the other waits", make<Departure>},
 };
 
+struct Mistake {
+  const char* name;
+  bool interleave::Planted::*is_made;
+};
+constexpr Mistake kMistakes[] = {
+    {"sleep_without_second_look", &interleave::Planted::sleep_without_second_look},
+    {"ring_before_arrival", &interleave::Planted::ring_before_arrival},
+    {"wake_without_new_ticket", &interleave::Planted::wake_without_new_ticket},
+    {"one_stage_instead_of_two", &interleave::Planted::one_stage_instead_of_two},
+    {"ring_without_full_check", &interleave::Planted::ring_without_full_check},
+    {"mail_before_bytes", &interleave::Planted::mail_before_bytes},
+    {"mail_taken_after_work", &interleave::Planted::mail_taken_after_work},
+};
+
 int run(const char* planted) {
+  bool is_known = planted == nullptr;
+  for (const Mistake& mistake : kMistakes) {
+    if (planted == nullptr || std::strcmp(mistake.name, planted) != 0) continue;
+    interleave::planted.*mistake.is_made = true;
+    is_known = true;
+  }
+  if (!is_known) {
+    std::printf("unknown mistake %s\n", planted);
+    return 2;
+  }
   bool is_found = false;
   for (const Scenario& scenario : kScenarios) {
     const Verdict verdict = interleave::explore(scenario.make);
