@@ -17,6 +17,7 @@ struct OptimizerOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
+  double rate_factor = 1;  // the learning rate of these parameters is the step's times this
 };
 
 /// One of these as people and records give it.

@@ -16,16 +16,17 @@ namespace {
 bool is_recording() { return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None; }
 
 SgdRule sgd_rule(const OptimizerOptions& options) {
-  return {static_cast<float>(options.momentum), static_cast<float>(options.weight_decay), options.nesterov};
+  return {static_cast<float>(options.momentum), static_cast<float>(options.weight_decay), options.nesterov,
+          options.rate_factor};
 }
 
 template <bool decoupled>
 AdamRule adam_rule(const OptimizerOptions& options) {
-  return {options.beta1, options.beta2, options.epsilon, options.weight_decay, decoupled};
+  return {options.beta1, options.beta2, options.epsilon, options.weight_decay, decoupled, options.rate_factor};
 }
 
 LambRule lamb_rule(const OptimizerOptions& options) {
-  return {options.beta1, options.beta2, options.epsilon, options.weight_decay};
+  return {options.beta1, options.beta2, options.epsilon, options.weight_decay, options.rate_factor};
 }
 
 /// What the kernels are told of options.

@@ -21,13 +21,14 @@ struct SgdRule {
   float momentum = 0;
   float weight_decay = 0;
   bool nesterov = false;
+  double rate_factor = 1;  // what the step's learning rate is multiplied by, for the parameters of this rule
 
   /// What all elements of an update have in common.
   struct Factors {
     float rate, scale;
   };
   TUTTI_HOST_DEVICE Factors factors(double learning_rate, int64_t /*step*/, float gradient_scale) const {
-    return {static_cast<float>(learning_rate), gradient_scale};
+    return {static_cast<float>(learning_rate * rate_factor), gradient_scale};
   }
   TUTTI_HOST_DEVICE void update(const Factors& f, float gradient, float& value) const {
     value -= f.rate * (f.scale * gradient + weight_decay * value);
@@ -47,12 +48,14 @@ struct AdamRule {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool decoupled = false;
+  double rate_factor = 1;
 
   struct Factors {
     float shrink, decay, beta1, one_less_beta1, beta2, one_less_beta2, step_size, inverse_root, epsilon, scale;
   };
   /// `step` is 1 in the first update of these elements.
   TUTTI_HOST_DEVICE Factors factors(double learning_rate, int64_t step, float gradient_scale) const {
+    learning_rate *= rate_factor;
     const double steps = static_cast<double>(step);
     const double correction1 = 1 - pow(beta1, steps), correction2 = 1 - pow(beta2, steps);
     return {static_cast<float>(decoupled ? 1 - learning_rate * weight_decay : 1),
@@ -83,6 +86,7 @@ struct LambRule {
   double beta2 = 0.999;
   double epsilon = 1e-6;
   double weight_decay = 0;
+  double rate_factor = 1;
 
   struct Factors {
     float beta1, one_less_beta1, beta2, one_less_beta2, inverse, inverse_root, epsilon, decay, scale;
@@ -99,7 +103,7 @@ struct LambRule {
             static_cast<float>(epsilon),
             static_cast<float>(weight_decay),
             gradient_scale,
-            learning_rate};
+            learning_rate * rate_factor};
   }
   TUTTI_HOST_DEVICE void average(const Factors& f, float gradient, float& mean, float& square) const {
     const float scaled = f.scale * gradient;

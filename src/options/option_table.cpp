@@ -209,6 +209,10 @@ std::vector<TrainOption> train_option_table(TrainOptions& v, const KnownNames& n
   for (const Optimizer& optimizer : optimizers())
     rates += fmt::format("{}{} {:g}", rates.empty() ? "" : ", ", optimizer.name, optimizer.learning_rate);
   rows.add("lr", &v.learning_rate, "learning rate; unset: the optimizer's own (" + rates + ")").must_be(at_least(0));
+  rows.add("head-lr", &v.head_learning_rate,
+           "learning rate of the model's last layer, where --lr is that of the others; 0: theirs. Warm-up and schedule "
+           "change both alike")
+      .must_be(at_least(0));
   rows.add("scale-lr", &v.scale_lr, "multiply the learning rate by the number of ranks");
   rows.add("clip-norm", &v.clip_norm, "clip gradients to this global norm; 0: never").must_be(at_least(0));
   rows.add("schedule", &v.schedule.name, "constant, step or cosine").one_of("schedule", names.schedules);

@@ -29,9 +29,10 @@ struct TrainOptions {
   uint64_t seed = 1;
 
   OptimizerOptions optimizer{"sgd", 0.9};
-  double learning_rate = 0;  // 0: the optimizer's own default
-  bool scale_lr = false;     // times the number of ranks
-  double clip_norm = 0;      // global norm that gradients are clipped to; 0: never
+  double learning_rate = 0;       // 0: the optimizer's own default
+  double head_learning_rate = 0;  // of the last layer; 0: as all others
+  bool scale_lr = false;          // times the number of ranks
+  double clip_norm = 0;           // global norm that gradients are clipped to; 0: never
   ScheduleOptions schedule;
 
   int ranks = -1;          // -1: as many as suit the machine

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/names.h"
+#include "train/head.h"
 #include "tutti/error.h"
 
 namespace tutti {
@@ -72,7 +73,7 @@ FrozenParameters::FrozenParameters(Model& model, const std::string& patterns) {
   }
   if (tensors == parameters.size())
     throw UsageError("--freeze '{}' leaves nothing of model '{}' to train: leave out its last layer, '{}'", patterns,
-                     model.model_name(), beginnings_of(parameters.keys().back()).at(1));
+                     model.model_name(), last_layer_of(model));
   if (tensors == 0) return;
   summary_ = fmt::format("{} of {} tensors are frozen, {:.2f} of {:.2f} million parameters", tensors, parameters.size(),
                          static_cast<double>(elements) * 1e-6, static_cast<double>(all) * 1e-6);

@@ -40,6 +40,11 @@ TuneOptions engine_options(const TrainOptions& options) {
   engine.wire = options.wire;
   engine.topk_ratio = options.topk_ratio;
   engine.clip_norm = options.clip_norm;
+  if (options.head_learning_rate > 0) {
+    OptimizerOptions head = options.optimizer;
+    head.rate_factor = options.head_learning_rate / base_learning_rate(options);
+    engine.more_groups.push_back(head);
+  }
   return engine;
 }
 

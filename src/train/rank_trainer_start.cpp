@@ -17,6 +17,7 @@
 #include "runlog/node_report.h"
 #include "status/status_board.h"
 #include "train/checkpoint_folder.h"
+#include "train/head.h"
 #include "train/output_files.h"
 #include "train/rank_setup.h"
 #include "train/rank_trainer.h"
@@ -180,6 +181,7 @@ void RankTrainer::set_up() {
   frozen_ = FrozenParameters(*model_, options_.freeze);
   if (!frozen_.summary().empty()) console_.line(frozen_.summary());
   frozen_.enter_training(*model_);
+  if (options_.head_learning_rate > 0) (void)tensors_with_head(*model_);  // refuses here, on all ranks together
   if (!options_.keep_best.empty() || options_.patience > 0)
     best_ = BestTest(options_.keep_best, model_options.data.kind);
   keep_data_on_device();
@@ -215,7 +217,9 @@ void RankTrainer::start() {
     trace_ = std::make_unique<Trace>(TraceWindow{std::numeric_limits<int64_t>::max() / 2, options_.trace_steps});
     engine_options.trace = trace_.get();
   }
-  engine_ = std::make_unique<TunedEngine>(*model_, comm_, engine_options);
+  const bool has_head = options_.head_learning_rate > 0;
+  engine_ =
+      std::make_unique<TunedEngine>(has_head ? tensors_with_head(*model_) : tensors_of(*model_), comm_, engine_options);
   all_ranks_or_none(comm_, [this] {
     if (resumed_) resumed_->restore(engine_->engine());
   });

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/safetensors.h"
 #include "data/png_files.h"
 #include "support/command.h"
 
@@ -73,6 +75,17 @@ TEST_F(TrainedModels, AreTestedAskedExportedAndTrainedFurther) {
   const CommandResult nameless = tutti("eval first.safetensors");
   EXPECT_EQ(nameless.exit_code, 2);
   EXPECT_NE(nameless.output.find("say with --model what it was made for"), std::string::npos) << nameless.output;
+
+  const CommandResult tuned = tutti("train --name tuned --steps 2 --weights first --lr 1e-30 --head-lr 0.1 " + small);
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.output;
+  const SafetensorsFile before(folder_ / "runs/first/model.safetensors"),
+      after(folder_ / "runs/tuned/model.safetensors");
+  const auto is_changed = [&](const std::string& name) {
+    const NamedArray &then = *before.find(name), &now = *after.find(name);
+    return std::memcmp(then.data, now.data, then.bytes) != 0;
+  };
+  EXPECT_FALSE(is_changed("fc1.weight"));
+  EXPECT_TRUE(is_changed("fc2.weight"));
 
   const CommandResult further = tutti("train --name other --steps 1 --weights first/best --strict-weights " + small);
   EXPECT_EQ(further.exit_code, 0) << further.output;

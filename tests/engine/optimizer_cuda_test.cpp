@@ -21,6 +21,7 @@ std::vector<OptimizerOptions> all_kinds() {
   kinds[4].weight_decay = 0.05;
   kinds[5].name = "adamw";
   kinds[5].weight_decay = 0.1;
+  kinds[1].rate_factor = kinds[5].rate_factor = 2.5;
   return kinds;
 }
 

@@ -43,6 +43,32 @@ TrainedTensors grouped_tensors(const torch::nn::Linear& layer) {
   return tensors;
 }
 
+TEST(ParameterGroups, LearnWithTheStepsRateTimesTheirFactor) {
+  for (const std::string name : {"sgd", "adam", "adamw", "lamb"}) {
+    const auto train = [&](double factor, const std::vector<double>& rates) {
+      auto layer = grouped_layer();
+      torch::Tensor weights;
+      const auto errors = run_rank_threads(1, [&](Communicator& comm) {
+        TuneOptions options = grouped_options("bsp");
+        options.optimizer.name = options.more_groups[0].name = name;
+        options.more_groups[0].rate_factor = factor;
+        TunedEngine engine(grouped_tensors(layer), comm, options);
+        for (int step = 0; step < kGroupedSteps; ++step) {
+          engine.begin_step();
+          engine.backward(loss_of(layer, inputs_of(0, step)), 1);
+          engine.finish_step(rates);
+        }
+        weights = torch::cat({layer->weight.detach().flatten(), layer->bias.detach()});
+      });
+      EXPECT_EQ(errors, std::vector<std::string>{""});
+      return weights;
+    };
+    const torch::Tensor expected = train(1, {0.05, 0.05 * 2.5});
+    EXPECT_TRUE(torch::equal(train(2.5, {0.05}), expected)) << name;
+    EXPECT_FALSE(torch::equal(train(1, {0.05}), expected)) << name;
+  }
+}
+
 TEST(ParameterGroups, HaveTheirOwnRatesAndOptionsUnderEveryBarrierAndShare) {
   auto expected = grouped_layer();
   std::vector<torch::optim::OptimizerParamGroup> groups;

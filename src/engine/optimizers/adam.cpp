@@ -16,6 +16,7 @@ class CpuAdam : public FlatOptimizer {
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     const OptimizerOptions& options = options_of(slice);
+    learning_rate *= options.rate_factor;
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
     float* const mean = state()[0].data_ptr<float>();

@@ -13,6 +13,7 @@ class CpuSgd : public FlatOptimizer {
 
   void update(const UpdateSlice& slice, double learning_rate, const torch::Tensor& gradient_scale) override {
     const OptimizerOptions& options = options_of(slice);
+    learning_rate *= options.rate_factor;
     float* const values = slice.values.data_ptr<float>();
     const float* const gradients = slice.gradients.data_ptr<float>();
     const float rate = static_cast<float>(learning_rate), scale = scale_of(gradient_scale);
