@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "cli/trained_arguments.h"
+#include "data/csv.h"
 #include "inference/mask_files.h"
 #include "inference/predict.h"
 #include "report/table.h"
@@ -32,6 +33,16 @@ struct PredictArguments {
 
 bool is_text(SampleKind kind) { return kind == SampleKind::sentences || kind == SampleKind::masked_text; }
 
+/// Rows of a CSV file, each an input.
+void add_rows(const std::string& content, const std::string& name, std::vector<Input>& inputs) {
+  CsvReader reader(content, name);
+  const std::string names = csv_line(reader.columns());
+  const std::size_t before = inputs.size();
+  for (std::vector<std::string> fields; reader.next(fields);)
+    inputs.push_back({fmt::format("{}:{}", name, reader.line()), names + csv_line(fields), ""});
+  if (inputs.size() == before) throw Error("{}: has no rows", name);
+}
+
 /// Lines that are not empty, each an input.
 void add_lines(std::istream& stream, const std::string& name, std::vector<Input>& inputs) {
   int64_t number = 0;
@@ -42,12 +53,13 @@ void add_lines(std::istream& stream, const std::string& name, std::vector<Input>
   }
 }
 
-void add_file(const std::string& file, bool as_text, std::vector<Input>& inputs) {
-  if (file == "-" && as_text) return add_lines(std::cin, "stdin", inputs);
+void add_file(const std::string& file, SampleKind kind, std::vector<Input>& inputs) {
+  if (file == "-" && is_text(kind)) return add_lines(std::cin, "stdin", inputs);
   try {
-    if (file == "-") throw Error("-: pictures are files; name them");
+    if (file == "-") throw Error("-: {} are files; name them", kind == SampleKind::table ? "tables" : "pictures");
     const std::string content = read_file(file);
-    if (!as_text) {
+    if (kind == SampleKind::table) return add_rows(content, file, inputs);
+    if (!is_text(kind)) {
       inputs.push_back({file, content, ""});
       return;
     }
@@ -172,10 +184,12 @@ int run(const PredictArguments& arguments) {
   TrainedModel trained = arguments.trained->open();
   const SampleKind kind = trained.traits().kind;
   if (arguments.inputs.empty() && arguments.texts.empty())
-    throw UsageError("nothing to predict: name {}",
-                     is_text(kind) ? "files of lines, or --text, or - for stdin" : "pictures");
+    throw UsageError("nothing to predict: name {}", is_text(kind) ? "files of lines, or --text, or - for stdin"
+                                                    : kind == SampleKind::table ? "CSV files"
+                                                                                : "pictures");
   if (!arguments.texts.empty() && !is_text(kind))
-    throw UsageError("--text: model '{}' takes pictures", trained.options.model);
+    throw UsageError("--text: model '{}' takes {}", trained.options.model,
+                     kind == SampleKind::table ? "rows of CSV files" : "pictures");
   if (!arguments.masks_folder.empty() && kind != SampleKind::segmentation)
     throw UsageError("-o is for masks: model '{}' makes none", trained.options.model);
   // Some files at a time: a folder of pictures need not fit into memory.
@@ -190,7 +204,7 @@ int run(const PredictArguments& arguments) {
   };
   for (const std::string& text : arguments.texts) inputs.push_back({"--text", text, ""});
   for (const std::string& file : arguments.inputs) {
-    add_file(file, is_text(kind), inputs);
+    add_file(file, kind, inputs);
     flush(most);
   }
   flush(0);
@@ -202,11 +216,13 @@ int run(const PredictArguments& arguments) {
 
 std::function<int()> add_predict_command(CLI::App& program) {
   auto arguments = std::make_shared<PredictArguments>();
-  CLI::App* command = program.add_subcommand("predict", "what trained weights say of pictures or texts");
+  CLI::App* command = program.add_subcommand("predict", "what trained weights say of pictures, texts or rows");
   arguments->trained = std::make_unique<TrainedArguments>(*command);
   command
-      ->add_option("FILE", arguments->inputs,
-                   "pictures (JPEG or PNG); for models of text, files with a sentence a line, or - for stdin")
+      ->add_option(
+          "FILE", arguments->inputs,
+          "pictures (JPEG or PNG); for models of text, files with a sentence a line, or - for stdin; for models "
+          "of tables, CSV files")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--text", arguments->texts, "a sentence; may be given several times")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -224,6 +240,7 @@ std::function<int()> add_predict_command(CLI::App& program) {
       "  tutti predict sentiment --text 'A fine film.'          or: … - < reviews.txt\n"
       "  tutti predict bert --text 'The capital of France is [MASK].'\n"
       "  tutti predict cells picture.png -o masks\n"
+      "  tutti predict churn customers.csv --csv\n"
       "Pictures are scaled to the model's size. For mnist and digits they are light on dark.\n"
       "An input that cannot be read is named on stderr, the others go on, and the exit code is 1.");
   return [arguments] { return run(*arguments); };

@@ -84,4 +84,14 @@ std::string CsvReader::read_quoted() {
   return field;
 }
 
+std::string csv_line(const std::vector<std::string>& fields) {
+  std::string line;
+  for (const std::string& field : fields) {
+    line += line.empty() ? "\"" : ",\"";
+    for (const char c : field) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+    line += '"';
+  }
+  return line + "\n";
+}
+
 }  // namespace tutti

@@ -38,4 +38,7 @@ class CsvReader {
   int64_t row_line_ = 1;
 };
 
+/// A line of such a file, with its end.
+std::string csv_line(const std::vector<std::string>& fields);
+
 }  // namespace tutti

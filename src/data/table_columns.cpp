@@ -89,6 +89,13 @@ FeatureColumn::FeatureColumn(const CsvColumn& column, const std::vector<bool>& i
   for (auto& [text, at] : categories_) at = place++;
 }
 
+std::string FeatureColumn::problem_of(const std::string& field) const {
+  if (is_missing(field)) return "has no value";
+  if (is_number_ && !number_in(field))
+    return fmt::format("is '{}', and numbers were trained on", printable(valid_utf8(field.substr(0, 40))));
+  return "";
+}
+
 void FeatureColumn::write(const std::string& field, float* to) const {
   if (is_number_) {
     *to = static_cast<float>((number_in(field).value_or(mean_) - mean_) / deviation_);

@@ -33,6 +33,8 @@ class FeatureColumn {
   FeatureColumn(const CsvColumn& column, const std::vector<bool>& is_test, const RowPlaces& places);
 
   int64_t width() const { return is_number_ ? 1 : static_cast<int64_t>(categories_.size()); }
+  /// What is wrong with a field that is not of the table: "has no value"; "" where nothing is.
+  std::string problem_of(const std::string& field) const;
   /// Writes width() floats.
   void write(const std::string& field, float* to) const;
 

@@ -74,12 +74,26 @@ TEST(TrainOwnData, TakesTheModelThatSuitsTheDataAndRecordsItsClasses) {
       run_command("cd " + folder.path().string() +
                   " && " TUTTI_BINARY
                   " train --data csv --data-path table.csv --batch 8 --epochs 2 --ranks 1 --threads 1 --device cpu "
-                  "--summary summary.json");
+                  "--summary summary.json --name sizes");
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("Training mlp"));
   const auto summary = nlohmann::json::parse(read_file(folder.path() / "summary.json"));
   EXPECT_EQ(summary.at("config").at("class_names"), (std::vector<std::string>{"large", "small"}));
   EXPECT_EQ(summary.at("model"), "mlp");
+
+  folder.write("new.csv", "colour,size\n\"dark, red\",1.5\nblue,38\nblue,tiny\nblue,\n");
+  const CommandResult predicted =
+      run_command("cd " + folder.path().string() + " && " TUTTI_BINARY " predict sizes new.csv --top 1 --csv");
+  EXPECT_EQ(predicted.exit_code, 1);
+  EXPECT_THAT(predicted.output, HasSubstr("new.csv:2,small,"));
+  EXPECT_THAT(predicted.output, HasSubstr("new.csv:3,large,"));
+  EXPECT_THAT(predicted.output, HasSubstr("tutti: new.csv:4: column 'size' is 'tiny', and numbers were trained on"));
+  EXPECT_THAT(predicted.output, HasSubstr("tutti: new.csv:5: column 'size' has no value"));
+  const CommandResult other =
+      run_command("cd " + folder.path().string() + " && printf 'colour\\nred\\n' > other.csv && " +
+                  TUTTI_BINARY " predict sizes other.csv");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.output, HasSubstr("other.csv:2: there is no column 'size', which was trained on"));
 }
 
 }  // namespace

@@ -35,6 +35,11 @@ TEST(Csv, HasFieldsInQuotesLineEndsOfAllKindsAndAByteOrderMark) {
   EXPECT_THAT(rows_of("a,b\n1,\n")[1], ElementsAre("1", ""));
 }
 
+TEST(Csv, IsWrittenAsItIsRead) {
+  const std::vector<std::string> fields{"", "a, \"b\"", "two\nlines", "\""};
+  EXPECT_EQ(rows_of("p,q,r,s\n" + csv_line(fields))[1], fields);
+}
+
 TEST(Csv, NamesTheLineOfWhatIsWrong) {
   EXPECT_THAT(csv_error(""), HasSubstr("x.csv: it is empty"));
   EXPECT_THAT(csv_error("a,b\n\"1\n2\",3\n4\n"), HasSubstr("x.csv:4: 1 fields, but the first row names 2 columns"));
