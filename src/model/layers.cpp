@@ -1,6 +1,5 @@
 #include "model/layers.h"
 
-#include "model/ops/checkpoint.h"
 #include "model/ops/linear.h"
 
 namespace tutti {
@@ -26,15 +25,6 @@ torch::Tensor LayerNorm::operator()(const torch::Tensor& x) const {
 
 std::shared_ptr<torch::nn::Module> add_folder(torch::nn::Module& parent, const std::string& name) {
   return parent.register_module(name, std::make_shared<torch::nn::Module>());
-}
-
-torch::Tensor batch_norm(const torch::Tensor& x, const torch::nn::BatchNorm2d& norm) {
-  const bool of_batch = norm->is_training() && x.numel() > x.size(1);
-  const bool keeps_average = !(of_batch && is_second_run());
-  return torch::batch_norm(x, norm->weight, norm->bias, keeps_average ? norm->running_mean : torch::Tensor(),
-                           keeps_average ? norm->running_var : torch::Tensor(), of_batch,
-                           norm->options.momentum().value(), norm->options.eps(),
-                           at::globalContext().userEnabledCuDNN());
 }
 
 BatchCounter::BatchCounter(const torch::nn::Module& model) {

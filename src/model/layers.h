@@ -38,10 +38,6 @@ struct LayerNorm : torch::nn::Module {
 /// A module that is there for its name in front of others' ("encoder" in "encoder.layers.0").
 std::shared_ptr<torch::nn::Module> add_folder(torch::nn::Module& parent, const std::string& name);
 
-/// Batch normalization, with the statistics of the batch in training. One value per channel has no spread; it is
-/// normalized as in evaluation. Does not count batches: see BatchCounter.
-torch::Tensor batch_norm(const torch::Tensor& x, const torch::nn::BatchNorm2d& norm);
-
 /// Keeps `num_batches_tracked` of a model's batch normalizations up to date, with one operation for all of them. A
 /// layer that is in evaluation mode, because it is frozen, counts nothing.
 class BatchCounter {

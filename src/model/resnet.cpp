@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "model/layers.h"
+#include "model/ops/batch_norm.h"
 #include "model/ops/linear.h"
 #include "model/zoo.h"
 
@@ -51,12 +52,11 @@ class ResidualBlock : public torch::nn::Module {
 
   torch::Tensor forward(const torch::Tensor& input) {
     torch::Tensor x = input;
-    for (std::size_t i = 0; i < convs_.size(); ++i) {
-      x = batch_norm(convolve(x, convs_[i]), norms_[i]);
-      if (i + 1 < convs_.size()) x = x.relu_();
-    }
-    x = x.add_(shortcut_conv_.is_empty() ? input : batch_norm(convolve(input, shortcut_conv_), shortcut_norm_));
-    return x.relu_();
+    for (std::size_t i = 0; i + 1 < convs_.size(); ++i) x = batch_norm_relu(convolve(x, convs_[i]), norms_[i]);
+    x = convolve(x, convs_.back());
+    const torch::Tensor shortcut =
+        shortcut_conv_.is_empty() ? input : batch_norm(convolve(input, shortcut_conv_), shortcut_norm_);
+    return batch_norm_add_relu(x, norms_.back(), shortcut);
   }
 
  private:
@@ -108,7 +108,7 @@ class ResNet : public Model {
  private:
   torch::Tensor logits(const Batch& batch) {
     if (is_training()) counter_->count();
-    torch::Tensor x = batch_norm(convolve(batch.inputs[0], conv1_), bn1_).relu_();
+    torch::Tensor x = batch_norm_relu(convolve(batch.inputs[0], conv1_), bn1_);
     x = torch::max_pool2d(x, 3, 2, 1);
     for (const auto& block : blocks_) x = block->forward(x);
     return linear(x.mean({2, 3}), fc_->weight, fc_->bias);

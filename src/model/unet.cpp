@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/layers.h"
+#include "model/ops/batch_norm.h"
 #include "model/ops/checkpoint.h"
 #include "model/zoo.h"
 #include "tutti/error.h"
@@ -35,8 +36,8 @@ class DoubleConv : public torch::nn::Module {
     norm2_ = steps->register_module("4", BatchNorm2d(outputs));
   }
   torch::Tensor forward(const torch::Tensor& input) {
-    const torch::Tensor x = batch_norm(torch::conv2d(input, conv1_->weight, {}, 1, 1), norm1_).relu_();
-    return batch_norm(torch::conv2d(x, conv2_->weight, {}, 1, 1), norm2_).relu_();
+    const torch::Tensor x = batch_norm_relu(torch::conv2d(input, conv1_->weight, {}, 1, 1), norm1_);
+    return batch_norm_relu(torch::conv2d(x, conv2_->weight, {}, 1, 1), norm2_);
   }
 
  private:

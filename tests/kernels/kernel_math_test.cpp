@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
 #include <vector>
 
+#include "kernels/batch_norm_math.h"
 #include "kernels/gather_math.h"
 #include "kernels/optimizer_math.h"
 
@@ -83,6 +86,59 @@ TEST(LambRule, TakesStepsAsLongAsTheTensorRelativeToItsDirection) {
   }
   for (int i = 0; i < 2; ++i) EXPECT_NEAR(values[i], expected[i], 1e-4);
   EXPECT_FLOAT_EQ(rule.rate(rule.factors(0.01, 1, 1), 0, 5), 0.01F) << "a tensor of zeros";
+}
+
+TEST(BatchNorm, FindsMomentsOfValuesFarFromZero) {
+  const double values[] = {1000.25, 1000.5, 999.75, 1001};
+  float sum = 0, squares = 0;
+  for (const double value : values) {
+    const float less = static_cast<float>(value) - 1000.25F;
+    sum += less;
+    squares += less * less;
+  }
+  const Moments moments = moments_of(sum, squares, 1000.25, 4);
+  EXPECT_DOUBLE_EQ(moments.mean, 1000.375);
+  EXPECT_DOUBLE_EQ(moments.variance, (0.125 * 0.125 + 0.125 * 0.125 + 0.625 * 0.625 + 0.625 * 0.625) / 4);
+  EXPECT_EQ(moments_of(0.1F * 3, 0.01F * 3, 5, 3).variance >= 0, true) << "equal values";
+  EXPECT_FLOAT_EQ(running_average(2, 4, 0.1), 2.2F);
+}
+
+TEST(BatchNorm, HasTheGradientOfItsValue) {
+  // A small change of one of three values, against a loss that weighs their normalized values.
+  const double x[] = {0.5, -1, 2}, loss[] = {0.3, -0.7, 1.1}, weight = 1.5, bias = 0.2;
+  const auto normalized = [&](const double* of, double* to) {
+    const double mean = (of[0] + of[1] + of[2]) / 3;
+    double variance = 0;
+    for (int i = 0; i < 3; ++i) variance += (of[i] - mean) * (of[i] - mean) / 3;
+    for (int i = 0; i < 3; ++i) to[i] = (of[i] - mean) / std::sqrt(variance);
+    return std::make_pair(mean, 1 / std::sqrt(variance));
+  };
+  double hats[3], sum = 0, products = 0;
+  const auto [mean, inverse_deviation] = normalized(x, hats);
+  for (int i = 0; i < 3; ++i) sum += loss[i], products += loss[i] * hats[i];
+  const NormChannel channel{static_cast<float>(mean), static_cast<float>(weight * inverse_deviation),
+                            static_cast<float>(bias)};
+  const NormGradient gradient(static_cast<float>(mean), static_cast<float>(inverse_deviation),
+                              static_cast<float>(weight), static_cast<float>(sum), static_cast<float>(products),
+                              1.0F / 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(channel(static_cast<float>(x[i])), weight * hats[i] + bias, 1e-6);
+    double losses[2] = {};
+    for (const int side : {0, 1}) {
+      double moved[] = {x[0], x[1], x[2]}, to[3];
+      moved[i] += side == 0 ? -1e-5 : 1e-5;
+      normalized(moved, to);
+      for (int j = 0; j < 3; ++j) losses[side] += loss[j] * (weight * to[j] + bias);
+    }
+    EXPECT_NEAR(gradient(static_cast<float>(loss[i]), static_cast<float>(x[i])), (losses[1] - losses[0]) / 2e-5, 1e-5);
+  }
+}
+
+TEST(BatchNorm, PassesWhatIsNotBelowZeroAndNotANumber) {
+  EXPECT_TRUE(relu_passes(1e-30F));
+  EXPECT_TRUE(relu_passes(std::nanf("")));
+  EXPECT_FALSE(relu_passes(0));
+  EXPECT_FALSE(relu_passes(-1));
 }
 
 TEST(Gather, PutsTheChannelsOfAPixelSideBySide) {
