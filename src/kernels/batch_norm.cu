@@ -96,7 +96,7 @@ __device__ void for_each_pack(const Site& site, int packs, const Load& load, con
 template <int V>
 __device__ void read_channels(const float* from, const Site& site, float (&to)[V]) {
 #pragma unroll
-  for (int i = 0; i < V; ++i) to[i] = __ldg(from + site.pack * V + i);
+  for (int i = 0; i < V; ++i) to[i] = from[site.pack * V + i];
 }
 
 /// Sums over all rows, of which each thread brings those over its own: finish(channel, first, second) is called once
@@ -167,6 +167,7 @@ __device__ void add_up(float (&first)[V], float (&second)[V], const Tiling& tili
 
 template <typename T, int V>
 __global__ void __launch_bounds__(kNormThreads, 1) norm_statistics(NormForward call, Tiling tiling) {
+  let_next_kernel_start();
   using Values = Pack<T, V>;
   const Site site(tiling);
   const Values* const x = static_cast<const Values*>(call.x);
@@ -217,6 +218,7 @@ struct Normalizer {
 
 template <typename T, int V, bool kHasResidual>
 __global__ void __launch_bounds__(kNormThreads, 2) norm_apply(NormForward call, Tiling tiling) {
+  wait_for_kernel_before();
   using Values = Pack<T, V>;
   struct Loaded {
     Values x, residual;
@@ -297,6 +299,7 @@ struct GradientReader {
 
 template <typename T, int V, NormRelu kRelu, bool kIsForked>
 __global__ void __launch_bounds__(kNormThreads, 1) norm_gradient_sums(NormBackward call, Tiling tiling) {
+  let_next_kernel_start();
   using Reader = GradientReader<T, V, kIsForked>;
   using Values = typename Reader::Values;
   const Site site(tiling);
@@ -330,6 +333,7 @@ __global__ void __launch_bounds__(kNormThreads, 1) norm_gradient_sums(NormBackwa
 
 template <typename T, int V, NormRelu kRelu, bool kIsForked>
 __global__ void __launch_bounds__(kNormThreads, 1) norm_gradient(NormBackward call, Tiling tiling) {
+  wait_for_kernel_before();
   using Reader = GradientReader<T, V, kIsForked>;
   using Values = typename Reader::Values;
   const Site site(tiling);
@@ -376,11 +380,8 @@ cudaError_t forward(const NormForward& call, cudaStream_t stream) {
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess) return status;
   const dim3 grid = grid_of(tiling, 2, kMostBlocks);
-  if (call.residual != nullptr)
-    norm_apply<T, V, true><<<grid, kNormThreads, 0, stream>>>(call, tiling);
-  else
-    norm_apply<T, V, false><<<grid, kNormThreads, 0, stream>>>(call, tiling);
-  return cudaGetLastError();
+  return launch_behind(call.residual != nullptr ? norm_apply<T, V, true> : norm_apply<T, V, false>, grid, kNormThreads,
+                       stream, call, tiling);
 }
 
 template <typename T, int V, NormRelu kRelu, bool kIsForked>
@@ -395,11 +396,10 @@ cudaError_t backward(const NormBackward& call, cudaStream_t stream) {
     // The first kernel has already left what passed relu, in one tensor.
     NormBackward rest = call;
     rest.y_gradient = call.residual_gradient;
-    norm_gradient<T, V, NormRelu::none, false><<<grid, kNormThreads, 0, stream>>>(rest, tiling);
+    return launch_behind(norm_gradient<T, V, NormRelu::none, false>, grid, kNormThreads, stream, rest, tiling);
   } else {
-    norm_gradient<T, V, kRelu, kIsForked><<<grid, kNormThreads, 0, stream>>>(call, tiling);
+    return launch_behind(norm_gradient<T, V, kRelu, kIsForked>, grid, kNormThreads, stream, call, tiling);
   }
-  return cudaGetLastError();
 }
 
 template <typename T, int V, NormRelu kRelu>
