@@ -84,7 +84,7 @@ struct Size {
 };
 
 void measure(cudaStream_t stream, const Size& size) {
-  const NormShape shape{size.batch * size.side * size.side, size.channels, true};
+  const ImageShape shape{size.batch * size.side * size.side, size.channels, true};
   const int64_t bytes = 2 * shape.rows * shape.channels;
   const int turns = static_cast<int>(std::clamp<int64_t>(kTurnBytes / (3 * bytes), 2, 32));
   const std::vector<uint16_t> values = bf16_values(shape.rows * shape.channels);
@@ -98,8 +98,8 @@ void measure(cudaStream_t stream, const Size& size) {
       check_cuda(cudaMemcpy(memory->as<void>(), values.data(), static_cast<size_t>(bytes), cudaMemcpyHostToDevice),
                  "a copy");
   }
-  const Memory channels(8 * 4 * shape.channels), sums(4 * norm_sums(shape)), counters(4 * kNormCounters);
-  check_cuda(cudaMemset(counters.as<void>(), 0, 4 * kNormCounters), "clearing");
+  const Memory channels(8 * 4 * shape.channels), sums(4 * channel_sums(shape.channels)), counters(4 * kChannelCounters);
+  check_cuda(cudaMemset(counters.as<void>(), 0, 4 * kChannelCounters), "clearing");
   std::vector<float> ones(static_cast<std::size_t>(8 * shape.channels), 1);
   check_cuda(cudaMemcpy(channels.as<void>(), ones.data(), 4 * ones.size(), cudaMemcpyHostToDevice), "a copy");
   const auto channel = [&](int i) { return channels.as<float>() + i * shape.channels; };
@@ -129,6 +129,7 @@ void measure(cudaStream_t stream, const Size& size) {
       call.x = turn.x.as<void>();
       call.y_gradient = turn.gradient.as<void>();
       call.y_gradient2 = is_forked ? turn.y.as<void>() : nullptr;
+      call.y_gradient2_row = shape.channels;
       call.relu = adds ? NormRelu::from_mask : NormRelu::of_value;
       call.mask = turn.mask.as<uint8_t>();
       call.weight = channel(0), call.bias = channel(1);

@@ -1,180 +1,23 @@
 #include "kernels/batch_norm.h"
 
 #include "kernels/batch_norm_math.h"
+#include "kernels/image_tiles.h"
 #include "kernels/launch.h"
 #include "kernels/packs.h"
-
-// Words used below. A *pack* is as many neighbouring channels of a row as a thread moves at once. Blocks stand in a
-// grid of *slices* times *bands*: those of a slice work on the same few packs, 128 bytes of a row, and all bands go
-// through the rows together, so that what is read at any time lies close together.
-//
-// Kernels that add up go through the rows from the last one to the first, those that go over the elements afterwards
-// from the first to the last: what was read last is still in the second-level cache.
 
 namespace tutti {
 namespace {
 
-constexpr int kNormThreads = 512;
-constexpr int kWarp = 32;
-constexpr int kWarps = kNormThreads / kWarp;
-constexpr int kPackedChannels = 8;
-constexpr int kMostLogLanes = 5;
-constexpr int kMostColumns = 128;  // numbers that a block adds up: two for each channel of its slice
-constexpr int kMostAdders = 16;    // of bands' sums, for each column
-
-// Blocks that run at a time on an H100 or H200, whose 132 processors take two each. On every other GPU too: the order
-// of additions, and so the bits of the result, depend on it.
-constexpr int kMostBlocks = 264;
-constexpr int64_t kLeastRowsPerThread = 4;  // to be added up: more bands than that leaves mean more to add up of them
-
-/// How a tensor is shared among blocks and threads.
-struct Tiling {
-  int64_t rows;
-  int channels;
-  int packs;      // in a row
-  int log_lanes;  // of threads beside each other on a row
-};
-
-template <int V>
-Tiling tiling_of(const NormShape& shape) {
-  Tiling tiling{shape.rows, static_cast<int>(shape.channels), static_cast<int>(shape.channels / V), V > 1 ? 0 : 1};
-  const int most = V > 1 ? 3 : kMostLogLanes;
-  while (tiling.log_lanes < most && (1 << tiling.log_lanes) < tiling.packs) ++tiling.log_lanes;
-  return tiling;
-}
-
-int slices_of(const Tiling& tiling) { return (tiling.packs + (1 << tiling.log_lanes) - 1) >> tiling.log_lanes; }
-
-dim3 grid_of(const Tiling& tiling, int64_t least_rows_per_thread, int most_blocks) {
-  const int slices = slices_of(tiling);
-  const int64_t rows_per_band = (int64_t{kNormThreads} >> tiling.log_lanes) * least_rows_per_thread;
-  const int64_t useful = (tiling.rows + rows_per_band - 1) / rows_per_band;
-  const int64_t bands = std::max<int64_t>(1, std::min<int64_t>(useful, most_blocks / slices));
-  return {static_cast<unsigned>(slices), static_cast<unsigned>(bands)};
-}
-
-/// Where a thread works.
-struct Site {
-  int lane, pack;
-  int64_t row, row_step, rows;  // no rows at all for a thread beyond the last pack
-
-  __device__ explicit Site(const Tiling& tiling) {
-    const int lanes = 1 << tiling.log_lanes, row_lanes = kNormThreads >> tiling.log_lanes;
-    lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-    pack = static_cast<int>(blockIdx.x) * lanes + lane;
-    row = int64_t{blockIdx.y} * row_lanes + (threadIdx.x >> tiling.log_lanes);
-    row_step = int64_t{gridDim.y} * row_lanes;
-    rows = pack < tiling.packs ? tiling.rows : 0;
-    if (pack >= tiling.packs) pack = 0;
-  }
-};
-
-/// use(i, load(i)) for each of this thread's rows' packs i, with several loads under way: `kLoads` bfloat16 packs.
-template <typename T, int kLoads, bool kFromEnd, typename Load, typename Use>
-__device__ void for_each_pack(const Site& site, int packs, const Load& load, const Use& use) {
-  constexpr int kAtOnce = kLoads * 2 / static_cast<int>(sizeof(T));
-  const auto place = [&](int64_t row) { return (kFromEnd ? site.rows - 1 - row : row) * packs + site.pack; };
-  int64_t row = site.row;
-  for (; row + (kAtOnce - 1) * site.row_step < site.rows; row += kAtOnce * site.row_step) {
-    decltype(load(int64_t{})) loaded[kAtOnce];
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) loaded[i] = load(place(row + i * site.row_step));
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) use(place(row + i * site.row_step), loaded[i]);
-  }
-  if (row >= site.rows) return;
-  decltype(load(int64_t{})) loaded[kAtOnce];
-#pragma unroll
-  for (int i = 0; i < kAtOnce; ++i)
-    if (row + i * site.row_step < site.rows) loaded[i] = load(place(row + i * site.row_step));
-#pragma unroll
-  for (int i = 0; i < kAtOnce; ++i)
-    if (row + i * site.row_step < site.rows) use(place(row + i * site.row_step), loaded[i]);
-}
-
-/// A number of each of this thread's channels. Parameters may lie anywhere, so these are moved one by one.
-template <int V>
-__device__ void read_channels(const float* from, const Site& site, float (&to)[V]) {
-#pragma unroll
-  for (int i = 0; i < V; ++i) to[i] = from[site.pack * V + i];
-}
-
-/// Sums over all rows, of which each thread brings those over its own: finish(channel, first, second) is called once
-/// for each channel, by the block of a slice that comes last. The order of additions is always the same.
-template <int V, typename Finish>
-__device__ void add_up(float (&first)[V], float (&second)[V], const Tiling& tiling, const NormScratch& scratch,
-                       const Finish& finish) {
-  __shared__ float of_warps[kWarps][kMostColumns];
-  __shared__ double of_adders[kMostAdders * kMostColumns];
-  __shared__ bool is_last;
-  const int thread = static_cast<int>(threadIdx.x), lanes = 1 << tiling.log_lanes;
-  const int half = V * lanes, columns = 2 * half;
-  for (int step = lanes; step < kWarp; step *= 2) {
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-      first[i] += __shfl_xor_sync(0xffffffffU, first[i], step);
-      second[i] += __shfl_xor_sync(0xffffffffU, second[i], step);
-    }
-  }
-  const int warp = thread / kWarp, lane = thread % kWarp;
-  if (lane < lanes) {
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-      of_warps[warp][lane * V + i] = first[i];
-      of_warps[warp][half + lane * V + i] = second[i];
-    }
-  }
-  __syncthreads();
-  float* const sums = scratch.sums + int64_t{blockIdx.x} * gridDim.y * columns;
-  if (thread < columns) {
-    float sum = 0;
-#pragma unroll
-    for (int i = 0; i < kWarps; ++i) sum += of_warps[i][thread];
-    sums[blockIdx.y * columns + thread] = sum;
-    __threadfence();
-  }
-  __syncthreads();
-  if (thread == 0) is_last = atomicAdd(scratch.counters + blockIdx.x, 1U) + 1 == gridDim.y;
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
-
-  const int quads = columns / 4, adder = thread / quads, quad = thread % quads;
-  const int adders = min(kNormThreads / quads, kMostAdders);
-  if (adder < adders) {
-    double total[4] = {};
-    const float4* const from = reinterpret_cast<const float4*>(sums) + quad;
-#pragma unroll 8
-    for (int band = adder; band < static_cast<int>(gridDim.y); band += adders) {
-      const float4 sum = __ldcg(from + band * quads);
-      total[0] += sum.x, total[1] += sum.y, total[2] += sum.z, total[3] += sum.w;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) of_adders[adder * columns + quad * 4 + i] = total[i];
-  }
-  __syncthreads();
-  if (thread < half) {
-    double totals[2] = {};
-    for (int i = 0; i < adders; ++i) {
-      totals[0] += of_adders[i * columns + thread];
-      totals[1] += of_adders[i * columns + half + thread];
-    }
-    const int channel = static_cast<int>(blockIdx.x) * half + thread;
-    if (channel < tiling.channels) finish(channel, totals[0], totals[1]);
-  }
-  if (thread == 0) scratch.counters[blockIdx.x] = 0;
-}
-
 template <typename T, int V>
-__global__ void __launch_bounds__(kNormThreads, 1) norm_statistics(NormForward call, Tiling tiling) {
+__global__ void __launch_bounds__(kImageThreads, 1) norm_statistics(NormForward call, Tiling tiling) {
   let_next_kernel_start();
   using Values = Pack<T, V>;
   const Site site(tiling);
   const Values* const x = static_cast<const Values*>(call.x);
   float shift[V], sum[V] = {}, squares[V] = {};
   x[site.pack].unpack(shift);
-  for_each_pack<T, 8, true>(
-      site, tiling.packs, [&](int64_t i) { return x[i]; },
+  for_each_row<T, 8, true>(
+      site, [&](int64_t row) { return x[row * tiling.packs + site.pack]; },
       [&](int64_t, const Values& pack) {
         float values[V];
         pack.unpack(values);
@@ -217,7 +60,7 @@ struct Normalizer {
 };
 
 template <typename T, int V, bool kHasResidual>
-__global__ void __launch_bounds__(kNormThreads, 2) norm_apply(NormForward call, Tiling tiling) {
+__global__ void __launch_bounds__(kImageThreads, 2) norm_apply(NormForward call, Tiling tiling) {
   wait_for_kernel_before();
   using Values = Pack<T, V>;
   struct Loaded {
@@ -230,15 +73,17 @@ __global__ void __launch_bounds__(kNormThreads, 2) norm_apply(NormForward call, 
   Values* const y = static_cast<Values*>(call.y);
   uint8_t* const mask = call.mask;
   const bool has_relu = call.has_relu;
-  for_each_pack<T, kHasResidual ? 2 : 4, false>(
-      site, tiling.packs,
-      [&](int64_t i) {
+  for_each_row<T, kHasResidual ? 2 : 4, false>(
+      site,
+      [&](int64_t row) {
+        const int64_t i = row * tiling.packs + site.pack;
         Loaded loaded;
         loaded.x = x[i];
         if constexpr (kHasResidual) loaded.residual = residual[i];
         return loaded;
       },
-      [&](int64_t at, const Loaded& loaded) {
+      [&](int64_t row, const Loaded& loaded) {
+        const int64_t at = row * tiling.packs + site.pack;
         float values[V], added[V] = {};
         loaded.x.unpack(values);
         if constexpr (kHasResidual) loaded.residual.unpack(added);
@@ -269,19 +114,24 @@ struct GradientReader {
   };
   const Values *x, *one, *other;
   const uint8_t* mask;
+  int packs;
+  int64_t other_packs;
 
-  __device__ explicit GradientReader(const NormBackward& call)
+  __device__ GradientReader(const NormBackward& call, const Tiling& tiling)
       : x(static_cast<const Values*>(call.x)),
         one(static_cast<const Values*>(call.y_gradient)),
         other(static_cast<const Values*>(call.y_gradient2)),
-        mask(call.mask) {}
+        mask(call.mask),
+        packs(tiling.packs),
+        other_packs(call.y_gradient2_row / V) {}
 
   template <bool kHasMask>
-  __device__ Loaded load(int64_t i) const {
+  __device__ Loaded load(int64_t row, int pack) const {
+    const int64_t i = row * packs + pack;
     Loaded loaded;
     loaded.x = x[i];
     loaded.one = one[i];
-    if constexpr (kIsForked) loaded.other = other[i];
+    if constexpr (kIsForked) loaded.other = other[row * other_packs + pack];
     if constexpr (kHasMask) loaded.mask = mask[i];
     return loaded;
   }
@@ -298,18 +148,19 @@ struct GradientReader {
 };
 
 template <typename T, int V, NormRelu kRelu, bool kIsForked>
-__global__ void __launch_bounds__(kNormThreads, 1) norm_gradient_sums(NormBackward call, Tiling tiling) {
+__global__ void __launch_bounds__(kImageThreads, 1) norm_gradient_sums(NormBackward call, Tiling tiling) {
   let_next_kernel_start();
   using Reader = GradientReader<T, V, kIsForked>;
   using Values = typename Reader::Values;
   const Site site(tiling);
-  const Reader reader(call);
+  const Reader reader(call, tiling);
   const Normalizer<V> normalize(call.mean, call.inverse_deviation, call.weight, call.bias, site);
   Values* const passed = static_cast<Values*>(call.residual_gradient);
   float sum[V] = {}, products[V] = {};
-  for_each_pack<T, kIsForked ? 3 : 4, true>(
-      site, tiling.packs, [&](int64_t i) { return reader.template load<kRelu == NormRelu::from_mask>(i); },
-      [&](int64_t at, const typename Reader::Loaded& loaded) {
+  for_each_row<T, kIsForked ? 3 : 4, true>(
+      site, [&](int64_t row) { return reader.template load<kRelu == NormRelu::from_mask>(row, site.pack); },
+      [&](int64_t row, const typename Reader::Loaded& loaded) {
+        const int64_t at = row * tiling.packs + site.pack;
         float values[V], gradient[V];
         Reader::unpack(loaded, values, gradient);
 #pragma unroll
@@ -332,12 +183,12 @@ __global__ void __launch_bounds__(kNormThreads, 1) norm_gradient_sums(NormBackwa
 }
 
 template <typename T, int V, NormRelu kRelu, bool kIsForked>
-__global__ void __launch_bounds__(kNormThreads, 1) norm_gradient(NormBackward call, Tiling tiling) {
+__global__ void __launch_bounds__(kImageThreads, 1) norm_gradient(NormBackward call, Tiling tiling) {
   wait_for_kernel_before();
   using Reader = GradientReader<T, V, kIsForked>;
   using Values = typename Reader::Values;
   const Site site(tiling);
-  const Reader reader(call);
+  const Reader reader(call, tiling);
   NormGradient gradient_of[V];
   float scale[V], bias[V];
   {
@@ -356,9 +207,10 @@ __global__ void __launch_bounds__(kNormThreads, 1) norm_gradient(NormBackward ca
     }
   }
   Values* const to = static_cast<Values*>(call.x_gradient);
-  for_each_pack<T, kIsForked ? 3 : 4, false>(
-      site, tiling.packs, [&](int64_t i) { return reader.template load<false>(i); },
-      [&](int64_t at, const typename Reader::Loaded& loaded) {
+  for_each_row<T, kIsForked ? 3 : 4, false>(
+      site, [&](int64_t row) { return reader.template load<false>(row, site.pack); },
+      [&](int64_t row, const typename Reader::Loaded& loaded) {
+        const int64_t at = row * tiling.packs + site.pack;
         float values[V], gradient[V];
         Reader::unpack(loaded, values, gradient);
 #pragma unroll
@@ -376,11 +228,11 @@ template <typename T, int V>
 cudaError_t forward(const NormForward& call, cudaStream_t stream) {
   const Tiling tiling = tiling_of<V>(call.shape);
   norm_statistics<T, V>
-      <<<grid_of(tiling, kLeastRowsPerThread, kMostBlocks / 2), kNormThreads, 0, stream>>>(call, tiling);
+      <<<grid_of(tiling, kLeastRowsPerThread, kMostBlocks / 2), kImageThreads, 0, stream>>>(call, tiling);
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess) return status;
   const dim3 grid = grid_of(tiling, 2, kMostBlocks);
-  return launch_behind(call.residual != nullptr ? norm_apply<T, V, true> : norm_apply<T, V, false>, grid, kNormThreads,
+  return launch_behind(call.residual != nullptr ? norm_apply<T, V, true> : norm_apply<T, V, false>, grid, kImageThreads,
                        stream, call, tiling);
 }
 
@@ -388,7 +240,7 @@ template <typename T, int V, NormRelu kRelu, bool kIsForked>
 cudaError_t backward(const NormBackward& call, cudaStream_t stream) {
   const Tiling tiling = tiling_of<V>(call.shape);
   norm_gradient_sums<T, V, kRelu, kIsForked>
-      <<<grid_of(tiling, kLeastRowsPerThread, kMostBlocks / 2), kNormThreads, 0, stream>>>(call, tiling);
+      <<<grid_of(tiling, kLeastRowsPerThread, kMostBlocks / 2), kImageThreads, 0, stream>>>(call, tiling);
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess) return status;
   const dim3 grid = grid_of(tiling, 2, kMostBlocks / 2);
@@ -396,9 +248,9 @@ cudaError_t backward(const NormBackward& call, cudaStream_t stream) {
     // The first kernel has already left what passed relu, in one tensor.
     NormBackward rest = call;
     rest.y_gradient = call.residual_gradient;
-    return launch_behind(norm_gradient<T, V, NormRelu::none, false>, grid, kNormThreads, stream, rest, tiling);
+    return launch_behind(norm_gradient<T, V, NormRelu::none, false>, grid, kImageThreads, stream, rest, tiling);
   } else {
-    return launch_behind(norm_gradient<T, V, kRelu, kIsForked>, grid, kNormThreads, stream, call, tiling);
+    return launch_behind(norm_gradient<T, V, kRelu, kIsForked>, grid, kImageThreads, stream, call, tiling);
   }
 }
 
@@ -421,26 +273,13 @@ cudaError_t backward(const NormBackward& call, cudaStream_t stream) {
   return cudaErrorInvalidValue;
 }
 
-bool is_packed(const NormShape& shape) { return shape.channels % kPackedChannels == 0; }
-
-bool is_possible(const NormShape& shape) {
-  return shape.rows > 1 && shape.channels > 0 && shape.channels <= kMostNormChannels;
-}
-
-template <int V>
-int64_t sums_of(const NormShape& shape) {
-  const Tiling tiling = tiling_of<V>(shape);
-  const int64_t slices = slices_of(tiling);
-  return std::max<int64_t>(kMostBlocks, slices) * 2 * V << tiling.log_lanes;
+bool is_possible(const ImageShape& shape) {
+  return shape.rows > 1 && shape.channels > 0 && shape.channels <= kMostImageChannels;
 }
 
 }  // namespace
 
-int64_t norm_sums(const NormShape& shape) {
-  return is_packed(shape) ? sums_of<kPackedChannels>(shape) : sums_of<1>(shape);
-}
-
-int64_t norm_mask_bytes(const NormShape& shape) {
+int64_t norm_mask_bytes(const ImageShape& shape) {
   return shape.rows * (is_packed(shape) ? shape.channels / kPackedChannels : shape.channels);
 }
 

@@ -4,26 +4,12 @@
 
 #include <cstdint>
 
+#include "kernels/images.h"
+
 namespace tutti {
 
-// Batch normalization of images that lie channels-last in device memory: a row for each pixel, channels side by side.
-// Optionally a residual is added behind it, and relu follows. Values are float or bfloat16; sums, statistics, weights
-// and their gradients are float. Results are the same bits each time, on every kind of GPU.
-
-struct NormShape {
-  int64_t rows = 0;  // more than one
-  int64_t channels = 0;
-  bool is_bf16 = false;
-};
-
-/// Memory to work with. A call uses it until its kernels have run.
-struct NormScratch {
-  float* sums = nullptr;         // norm_sums() of them
-  unsigned* counters = nullptr;  // kNormCounters of them, zeroes, which are zeroes again afterwards
-};
-constexpr int64_t kNormCounters = 1024;
-constexpr int64_t kMostNormChannels = 32768;
-int64_t norm_sums(const NormShape& shape);
+// Batch normalization of images with more than one row. Optionally a residual is added behind it, and relu follows.
+// Sums, statistics, weights and their gradients are float. Results are the same bits each time, on every kind of GPU.
 
 /// How relu's share of the gradient is known in backward.
 enum class NormRelu {
@@ -31,11 +17,10 @@ enum class NormRelu {
   of_value,   // from x, which needs no memory: where nothing is added in between
   from_mask,  // from what forward has written to `mask`, norm_mask_bytes() bytes
 };
-int64_t norm_mask_bytes(const NormShape& shape);
+int64_t norm_mask_bytes(const ImageShape& shape);
 
-/// All of `values` start at multiples of 16 bytes.
 struct NormForward {
-  NormShape shape;
+  ImageShape shape;
   const void* x = nullptr;
   const void* residual = nullptr;  // null: none
   void* y = nullptr;
@@ -49,14 +34,15 @@ struct NormForward {
   double epsilon = 0;
   float* mean = nullptr;  // for backward
   float* inverse_deviation = nullptr;
-  NormScratch scratch;
+  ChannelScratch scratch;
 };
 
 struct NormBackward {
-  NormShape shape;
+  ImageShape shape;
   const void* x = nullptr;
   const void* y_gradient = nullptr;
   const void* y_gradient2 = nullptr;  // to be added to the first; null: none
+  int64_t y_gradient2_row = 0;        // elements from one of its rows to the next: it may be a part of something wider
   NormRelu relu = NormRelu::none;
   const uint8_t* mask = nullptr;
   const float* weight = nullptr;
@@ -67,7 +53,7 @@ struct NormBackward {
   void* residual_gradient = nullptr;  // null: not wanted
   float* weight_gradient = nullptr;
   float* bias_gradient = nullptr;
-  NormScratch scratch;
+  ChannelScratch scratch;
 };
 
 /// Each queues two kernels: one for sums over each channel, one that goes over the elements.

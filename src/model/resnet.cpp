@@ -10,6 +10,7 @@
 #include "model/layers.h"
 #include "model/ops/batch_norm.h"
 #include "model/ops/linear.h"
+#include "model/ops/max_pool.h"
 #include "model/zoo.h"
 
 namespace tutti {
@@ -50,13 +51,13 @@ class ResidualBlock : public torch::nn::Module {
     shortcut_norm_ = downsample->register_module("1", BatchNorm2d(outputs));
   }
 
-  torch::Tensor forward(const torch::Tensor& input) {
-    torch::Tensor x = input;
+  TwoUses forward(const TwoUses& input) {
+    torch::Tensor x = input.first;
     for (std::size_t i = 0; i + 1 < convs_.size(); ++i) x = batch_norm_relu(convolve(x, convs_[i]), norms_[i]);
     x = convolve(x, convs_.back());
     const torch::Tensor shortcut =
-        shortcut_conv_.is_empty() ? input : batch_norm(convolve(input, shortcut_conv_), shortcut_norm_);
-    return batch_norm_add_relu(x, norms_.back(), shortcut);
+        shortcut_conv_.is_empty() ? input.second : batch_norm(convolve(input.second, shortcut_conv_), shortcut_norm_);
+    return batch_norm_add_relu_for_two(x, norms_.back(), shortcut);
   }
 
  private:
@@ -109,9 +110,10 @@ class ResNet : public Model {
   torch::Tensor logits(const Batch& batch) {
     if (is_training()) counter_->count();
     torch::Tensor x = batch_norm_relu(convolve(batch.inputs[0], conv1_), bn1_);
-    x = torch::max_pool2d(x, 3, 2, 1);
-    for (const auto& block : blocks_) x = block->forward(x);
-    return linear(x.mean({2, 3}), fc_->weight, fc_->bias);
+    x = max_pool(x, 3, 2, 1);
+    TwoUses both{x, x};
+    for (const auto& block : blocks_) both = block->forward(both);
+    return linear(both.first.mean({2, 3}), fc_->weight, fc_->bias);
   }
 
   Conv2d conv1_;

@@ -8,6 +8,8 @@
 #include "model/layers.h"
 #include "model/ops/batch_norm.h"
 #include "model/ops/checkpoint.h"
+#include "model/ops/max_pool.h"
+#include "model/ops/up_beside.h"
 #include "model/zoo.h"
 #include "tutti/error.h"
 
@@ -35,9 +37,9 @@ class DoubleConv : public torch::nn::Module {
     conv2_ = steps->register_module("3", make_conv(outputs, outputs));
     norm2_ = steps->register_module("4", BatchNorm2d(outputs));
   }
-  torch::Tensor forward(const torch::Tensor& input) {
+  TwoUses forward(const torch::Tensor& input) {
     const torch::Tensor x = batch_norm_relu(torch::conv2d(input, conv1_->weight, {}, 1, 1), norm1_);
-    return batch_norm_relu(torch::conv2d(x, conv2_->weight, {}, 1, 1), norm2_);
+    return batch_norm_relu_for_two(torch::conv2d(x, conv2_->weight, {}, 1, 1), norm2_);
   }
 
  private:
@@ -50,7 +52,7 @@ class Down : public torch::nn::Module {
  public:
   Down(int64_t inputs, int64_t outputs)
       : conv_(add_folder(*this, "maxpool_conv")->register_module("1", std::make_shared<DoubleConv>(inputs, outputs))) {}
-  torch::Tensor forward(const torch::Tensor& x) { return conv_->forward(torch::max_pool2d(x, 2)); }
+  TwoUses forward(const torch::Tensor& x) { return conv_->forward(max_pool(x, 2, 2)); }
 
  private:
   std::shared_ptr<DoubleConv> conv_;
@@ -64,11 +66,7 @@ class Up : public torch::nn::Module {
             "up", torch::nn::ConvTranspose2d(torch::nn::ConvTranspose2dOptions(inputs, inputs / 2, 2).stride(2)))),
         conv_(register_module("conv", std::make_shared<DoubleConv>(inputs, outputs))) {}
   torch::Tensor forward(const torch::Tensor& below, const torch::Tensor& across) {
-    torch::Tensor x = torch::conv_transpose2d(below, up_->weight, up_->bias, 2);
-    const int64_t rows = across.size(2) - x.size(2), columns = across.size(3) - x.size(3);
-    if (rows != 0 || columns != 0)  // pooling left out the last row or column
-      x = torch::constant_pad_nd(x, {columns / 2, columns - columns / 2, rows / 2, rows - rows / 2});
-    return conv_->forward(torch::cat({across, x}, 1));
+    return conv_->forward(up_beside(across, below, up_->weight, up_->bias)).first;
   }
 
  private:
@@ -113,20 +111,24 @@ class UNet : public Model {
     return crossentropy + 1 - (2 * both + kSmooth) / (sum + kSmooth);
   }
 
-  torch::Tensor run(const Block& block, const std::vector<torch::Tensor>& inputs) const {
-    return checkpoints_ ? checkpoint(block, inputs) : block(inputs);
+  /// A level on the way down: what goes further down, and what goes across.
+  TwoUses run_down(const BlockForTwo& level, const torch::Tensor& input) const {
+    return checkpoints_ ? checkpoint_for_two(level, {input}) : level({input});
   }
 
   torch::Tensor logits(const Batch& batch) {
     if (is_training()) counter_->count();
     using Tensors = std::vector<torch::Tensor>;
-    Tensors levels{run([this](const Tensors& in) { return inc_->forward(in[0]); }, {batch.inputs[0]})};
+    std::vector<TwoUses> levels{
+        run_down([inc = inc_](const Tensors& in) { return inc->forward(in[0]); }, batch.inputs[0])};
     for (const auto& down : downs_)
-      levels.push_back(run([down](const Tensors& in) { return down->forward(in[0]); }, {levels.back()}));
-    torch::Tensor x = levels.back();
+      levels.push_back(run_down([down](const Tensors& in) { return down->forward(in[0]); }, levels.back().first));
+    torch::Tensor x = levels.back().first;
     for (const auto& up : ups_) {
       levels.pop_back();
-      x = run([up](const Tensors& in) { return up->forward(in[0], in[1]); }, {x, levels.back()});
+      const Block level = [up](const Tensors& in) { return up->forward(in[0], in[1]); };
+      const Tensors inputs{x, levels.back().second};
+      x = checkpoints_ ? checkpoint(level, inputs) : level(inputs);
     }
     return torch::conv2d(x, outc_->weight, outc_->bias);
   }

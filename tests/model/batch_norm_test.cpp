@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "engine/step_graph.h"
 #include "model/ops/plain.h"
@@ -146,6 +147,48 @@ TEST(BatchNormKernels, TakeGradientsInAnyLayout) {
     const Tensors actual = run(Kind::relu, false, {x, x}, norm, y_gradient);
     for (const std::size_t i : {1, 2, 3}) EXPECT_TRUE(torch::equal(actual[i], expected[i])) << kNames[i];
   }
+}
+
+TEST(BatchNormKernels, AddUpTheGradientsOfTwoUses) {
+  TUTTI_NEEDS_GPU();
+  torch::manual_seed(8);
+  for (const auto type : {torch::kFloat, torch::kBFloat16})
+    for (const int64_t channels : {24, 13})
+      for (const bool has_residual : {false, true}) {
+        const std::vector<int64_t> shape{5, channels, 7, 3};
+        const torch::Tensor x = channels_last(torch::randn(shape), type).requires_grad_();
+        const torch::Tensor residual = channels_last(torch::randn(shape), type).requires_grad_();
+        BatchNorm2d norm = make_norm(channels, torch::kCUDA);
+        // Small whole numbers: their sums are exact in any precision.
+        const torch::Tensor dense = channels_last(torch::randint(-8, 9, shape, torch::kFloat), type);
+        const torch::Tensor wide = channels_last(torch::randint(-8, 9, {5, 2 * channels, 7, 3}, torch::kFloat), type);
+        const torch::Tensor slice = wide.narrow(1, channels == 24 ? 24 : 5, channels);
+        const auto gradients = [&](const torch::Tensor& first, const torch::Tensor& second) {
+          norm->zero_grad();
+          x.mutable_grad().reset();
+          residual.mutable_grad().reset();
+          const TwoUses y =
+              has_residual ? batch_norm_add_relu_for_two(x, norm, residual) : batch_norm_relu_for_two(x, norm);
+          EXPECT_TRUE(torch::equal(y.first, y.second));
+          Tensors outputs, given;
+          if (first.defined()) outputs.push_back(y.first), given.push_back(first);
+          if (second.defined()) outputs.push_back(y.second), given.push_back(second);
+          torch::autograd::backward(outputs, given);
+          Tensors all{x.grad(), norm->weight.grad().clone(), norm->bias.grad().clone()};
+          if (has_residual) all.push_back(residual.grad());
+          return all;
+        };
+        const auto expect_equal = [&](const Tensors& actual, const Tensors& expected, const char* what) {
+          for (std::size_t i = 0; i < expected.size(); ++i)
+            EXPECT_TRUE(torch::equal(actual[i], expected[i])) << what << ", tensor " << i << ", " << channels;
+        };
+        const Tensors expected = gradients(dense + slice, {});
+        expect_equal(gradients(dense, slice), expected, "a dense one and a slice");
+        expect_equal(gradients(slice, dense), expected, "a slice and a dense one");
+        expect_equal(gradients(slice.contiguous(), dense), expected, "another layout");
+        expect_equal(gradients({}, dense + slice), expected, "the second alone");
+        expect_equal(gradients(slice, slice), gradients(slice + slice, {}), "two slices");
+      }
 }
 
 TEST(BatchNormKernels, KeepTheSpreadOfValuesFarFromZero) {

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <torch/types.h>
+
+namespace tutti {
+
+/// One tensor for two uses. Where its maker can, it takes the gradients of both as they are, and autograd need not add
+/// them up before.
+struct TwoUses {
+  torch::Tensor first, second;
+};
+
+}  // namespace tutti
