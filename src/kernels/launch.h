@@ -58,4 +58,17 @@ __device__ inline void let_next_kernel_start() {
 }
 #endif
 
+/// Blocks of `kernel` for `wanted` pieces of work, one per block: as many as the GPU holds at the same time, and at most
+/// `most_per_processor` times its processors, so that kernels loop and end together.
+template <typename Kernel>
+cudaError_t count_resident_blocks(Kernel kernel, int threads, int most_per_processor, int64_t wanted, int& blocks) {
+  int device = 0, processors = 0, resident = 0;
+  cudaError_t status = cudaGetDevice(&device);
+  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  if (status == cudaSuccess) status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
+  const int64_t most = int64_t{processors} * std::min(resident, most_per_processor);
+  blocks = static_cast<int>(std::max<int64_t>(1, std::min(wanted, most)));
+  return status;
+}
+
 }  // namespace tutti

@@ -4,7 +4,9 @@
 // there, words are decoded only where they were masked: with 30522 words the rest would be most of the work.
 
 #include "model/layers.h"
+#include "model/ops/add_norm.h"
 #include "model/ops/attention.h"
+#include "model/ops/bias_activation.h"
 #include "model/ops/checkpoint.h"
 #include "model/ops/dropout.h"
 #include "model/ops/linear.h"
@@ -21,8 +23,6 @@ constexpr double kBertEpsilon = 1e-12;
 constexpr double kInitialSpread = 0.02;
 constexpr int64_t kNoWord = -100;
 
-torch::Tensor drop(const torch::Tensor& x, bool is_training) { return is_training ? dropout(x, kBertDropout) : x; }
-
 template <typename Layer, typename... Arguments>
 std::shared_ptr<Layer> add(torch::nn::Module& parent, const std::string& name, Arguments... arguments) {
   return parent.register_module(name, std::make_shared<Layer>(arguments...));
@@ -37,7 +37,8 @@ class BertEmbeddings : public torch::nn::Module {
         norm_(add<LayerNorm>(*this, "LayerNorm", width, kBertEpsilon)) {}
   torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& segments) {
     const torch::Tensor x = (*words)(tokens) + (*segments_)(segments) + positions_->weight.slice(0, 0, tokens.size(1));
-    return drop((*norm_)(x), is_training());
+    const torch::Tensor normal = normalize(x, *norm_);
+    return is_training() ? dropout(normal, kBertDropout) : normal;
   }
 
   std::shared_ptr<Embedding> words;
@@ -64,10 +65,10 @@ class BertLayer : public torch::nn::Module {
     outer_norm_ = add<LayerNorm>(*output, "LayerNorm", width, kBertEpsilon);
   }
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& bias) {
-    const torch::Tensor mixed =
-        attention((*query_)(input), (*key_)(input), (*value_)(input), heads_, bias, is_training() ? kBertDropout : 0);
-    const torch::Tensor x = (*mixed_norm_)(drop((*mixed_)(mixed), is_training()) + input);
-    return (*outer_norm_)(drop((*outer_)(torch::gelu((*inner_)(x))), is_training()) + x);
+    const double share = is_training() ? kBertDropout : 0;
+    const torch::Tensor mixed = attention((*query_)(input), (*key_)(input), (*value_)(input), heads_, bias, share);
+    const torch::Tensor x = add_norm(mixed, *mixed_, input, share, *mixed_norm_);
+    return add_norm(dense_gelu(x, *inner_), *outer_, x, share, *outer_norm_);
   }
 
  private:
@@ -144,7 +145,7 @@ class Bert : public Model {
     const int64_t n = x.size(0), length = x.size(1);
     const torch::Tensor first_rows = torch::arange(0, n * length, length, positions.options()).unsqueeze(1);
     const torch::Tensor masked = x.flatten(0, 1).index_select(0, (positions + first_rows).flatten());
-    const torch::Tensor features = (*transform_norm_)(torch::gelu((*transform_)(masked)));
+    const torch::Tensor features = normalize(dense_gelu(masked, *transform_), *transform_norm_);
     const torch::Tensor pooled = torch::tanh((*pooler_)(x.select(1, 0)));
     return {linear(features, embeddings_->words->weight, word_bias_), (*next_)(pooled)};
   }

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "model/layers.h"
+#include "model/ops/add_norm.h"
 #include "model/ops/attention.h"
+#include "model/ops/bias_activation.h"
 #include "model/ops/checkpoint.h"
 #include "model/ops/dropout.h"
 #include "model/ops/linear.h"
@@ -42,11 +44,12 @@ class SelfAttention : public torch::nn::Module {
     initialize(*out_proj_);
     out_proj_->bias.zero_();
   }
+  /// All but the output projection.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias) {
     const auto parts = linear(x, in_weight_, in_bias_).chunk(3, -1);
-    return (*out_proj_)(
-        attention(parts[0], parts[1], parts[2], width_ / kHeadSize, bias, is_training() ? kDropout : 0));
+    return attention(parts[0], parts[1], parts[2], width_ / kHeadSize, bias, is_training() ? kDropout : 0);
   }
+  const Dense& output() const { return *out_proj_; }
 
  private:
   int64_t width_;
@@ -67,13 +70,12 @@ class EncoderLayer : public torch::nn::Module {
     initialize(*linear2_);
   }
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& bias) {
-    const torch::Tensor x = (*norm1_)(input + drop(attention_->forward(input, bias)));
-    return (*norm2_)(x + drop((*linear2_)(drop(torch::relu((*linear1_)(x))))));
+    const double share = is_training() ? kDropout : 0;
+    const torch::Tensor x = add_norm(attention_->forward(input, bias), attention_->output(), input, share, *norm1_);
+    return add_norm(dense_relu(x, *linear1_, share), *linear2_, x, share, *norm2_);
   }
 
  private:
-  torch::Tensor drop(const torch::Tensor& x) const { return is_training() ? dropout(x, kDropout) : x; }
-
   std::shared_ptr<SelfAttention> attention_;
   std::shared_ptr<Dense> linear1_, linear2_;
   std::shared_ptr<LayerNorm> norm1_, norm2_;

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/activation_math.h"
 #include "kernels/batch_norm_math.h"
+#include "kernels/dropout_math.h"
 #include "kernels/gather_math.h"
 #include "kernels/optimizer_math.h"
 
@@ -147,6 +149,52 @@ TEST(Gather, PutsTheChannelsOfAPixelSideBySide) {
   for (int64_t to = 0; to < 6; ++to) from.push_back(source_element(to, 6, 2));
   EXPECT_EQ(from, (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
   for (int64_t to = 0; to < 5; ++to) EXPECT_EQ(source_element(to, 5, 1), to);
+}
+
+TEST(Philox, GivesThePublishedNumbersOfSevenRounds) {
+  // Random123's kat_vectors, "philox4x32 7".
+  const RandomBits zeros = philox(0, 0, 0);
+  const uint32_t expected[4] = {0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(zeros.word[i], expected[i]) << i;
+  const RandomBits ones = philox(~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0});
+  const uint32_t expected_ones[4] = {0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(ones.word[i], expected_ones[i]) << i;
+}
+
+TEST(DropoutRule, KeepsItsShareOfEachElementOfADraw) {
+  constexpr int kDraws = 20000;
+  for (const double share : {0.1, 0.5, 0.9}) {
+    const DropoutRule rule = dropout_rule(share);
+    EXPECT_NEAR(rule.scale * (1 - share), 1, 1e-4);
+    int kept[DropoutRule::kElementsPerDraw] = {};
+    for (uint64_t place = 0; place < kDraws; ++place) {
+      const RandomBits bits = philox(17, 4, place);
+      for (int i = 0; i < DropoutRule::kElementsPerDraw; ++i) kept[i] += rule.keeps(bits, i) ? 1 : 0;
+    }
+    const double spread = std::sqrt(kDraws * share * (1 - share));
+    for (const int count : kept) EXPECT_NEAR(count, kDraws * (1 - share), 5 * spread) << share;
+  }
+}
+
+TEST(DropoutRule, DropsNothingOrAllAtItsEnds) {
+  const RandomBits none{{0, 0, 0, 0}};
+  EXPECT_TRUE(dropout_rule(0).keeps(none, 3));
+  EXPECT_EQ(dropout_rule(0).scale, 1);
+  EXPECT_FALSE(dropout_rule(1).keeps(none, 3));
+  EXPECT_EQ(dropout_rule(1).scale, 0);
+}
+
+TEST(Gelu, FollowsTheErrorFunctionAndItsDerivative) {
+  for (int i = -1200; i <= 1200; ++i) {
+    const double x = 0.01 * i, phi = 0.5 * std::erfc(-x / std::sqrt(2.0));
+    const double slope = phi + x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0));
+    const auto at = static_cast<float>(x);
+    const double bound = 2e-7 * std::max(1.0, std::fabs(x));
+    EXPECT_NEAR(Gelu::value(at), x * phi, bound) << x;
+    EXPECT_NEAR(Gelu::derivative(at), slope, 2 * bound) << x;
+    EXPECT_NEAR(ShortGelu::value(at), x * phi, bound) << x;
+    EXPECT_NEAR(ShortGelu::derivative(at), slope, 2 * bound) << x;
+  }
 }
 
 }  // namespace

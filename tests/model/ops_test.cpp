@@ -8,6 +8,9 @@
 #include <functional>
 #include <limits>
 
+#include "model/layers.h"
+#include "model/ops/add_norm.h"
+#include "model/ops/bias_activation.h"
 #include "model/ops/conv_pool.h"
 #include "model/ops/dropout.h"
 #include "model/ops/first_conv.h"
@@ -238,6 +241,30 @@ TEST_F(Ops, DropoutDoesNotDependOnThreads) {
 TEST_F(Ops, DropoutKeepsTheRealTorchsWayForOtherTypes) {
   const torch::Tensor input = torch::ones({1000}, torch::kDouble);
   EXPECT_NEAR(dropout(input, 0.5).mean().item<double>(), 1, 0.2);
+}
+
+TEST(FusedOps, AreTorchsOperationsBitForBitOnACpu) {
+  torch::manual_seed(3);
+  Dense inner(16, 48), outer(48, 16);
+  LayerNorm norm(16, 1e-5);
+  const torch::NoGradGuard no_grad;
+  for (const torch::Tensor& tensor : {inner.weight, inner.bias, outer.weight, outer.bias, norm.weight, norm.bias})
+    tensor.normal_();
+  const torch::Tensor x = torch::randn({2, 5, 16});
+  const auto expect_same = [](const auto& fused, const auto& plain) {
+    torch::manual_seed(4);
+    const torch::Tensor actual = fused();
+    torch::manual_seed(4);
+    EXPECT_TRUE(torch::equal(actual, plain()));
+  };
+  expect_same([&] { return dense_gelu(x, inner); }, [&] { return torch::gelu(inner(x)); });
+  expect_same([&] { return normalize(x, norm); }, [&] { return norm(x); });
+  for (const double share : {0.0, 0.4}) {
+    const auto drop = [share](const torch::Tensor& all) { return share > 0 ? dropout(all, share) : all; };
+    expect_same([&] { return dense_relu(x, inner, share); }, [&] { return drop(torch::relu(inner(x))); });
+    const torch::Tensor wide = inner(x);
+    expect_same([&] { return add_norm(wide, outer, x, share, norm); }, [&] { return norm(x + drop(outer(wide))); });
+  }
 }
 
 }  // namespace
