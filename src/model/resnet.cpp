@@ -11,6 +11,7 @@
 #include "model/ops/batch_norm.h"
 #include "model/ops/linear.h"
 #include "model/ops/max_pool.h"
+#include "model/ops/stem_conv.h"
 #include "model/zoo.h"
 
 namespace tutti {
@@ -109,7 +110,7 @@ class ResNet : public Model {
  private:
   torch::Tensor logits(const Batch& batch) {
     if (is_training()) counter_->count();
-    torch::Tensor x = batch_norm_relu(convolve(batch.inputs[0], conv1_), bn1_);
+    torch::Tensor x = batch_norm_relu(stem_conv(batch.inputs[0], conv1_->weight), bn1_);
     x = max_pool(x, 3, 2, 1);
     TwoUses both{x, x};
     for (const auto& block : blocks_) both = block->forward(both);

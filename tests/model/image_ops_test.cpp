@@ -5,7 +5,9 @@
 
 #include <limits>
 
+#include "base/torch_compat.h"
 #include "model/ops/max_pool.h"
+#include "model/ops/stem_conv.h"
 #include "model/ops/up_beside.h"
 #include "support/gpu.h"
 
@@ -66,6 +68,39 @@ TEST(MaxPoolKernels, LetNotANumberWin) {
   EXPECT_TRUE(y[0][3][0][0].isnan().item<bool>());
   EXPECT_EQ(y[0][3][1][1].item<float>(), 0);
   EXPECT_EQ(y[0][4][0][0].item<float>(), -std::numeric_limits<float>::infinity());
+}
+
+TEST(StemConv, IsTorchsOnACpu) {
+  torch::manual_seed(5);
+  const torch::Tensor x = torch::randn({2, 3, 12, 10}), weight = torch::randn({8, 3, 7, 7});
+  EXPECT_TRUE(torch::equal(stem_conv(x, weight), torch::conv2d(x, weight, {}, 2, 3)));
+}
+
+TEST(StemConvKernels, AgreeWithTorch) {
+  TUTTI_NEEDS_GPU();
+  torch::manual_seed(6);
+  for (const auto& shape :
+       std::vector<std::vector<int64_t>>{{2, 3, 32, 46}, {3, 1, 28, 28}, {1, 4, 2, 6}, {2, 2, 8, 8}, {2, 3, 9, 8}}) {
+    // Small whole numbers, which bfloat16 has.
+    const torch::Tensor x = torch::randint(-8, 9, shape, torch::kFloat);
+    const torch::Tensor weight = torch::randint(-4, 5, {16, shape[1], 7, 7}, torch::kFloat);
+    const torch::Tensor own_weight = weight.cuda().requires_grad_(),
+                        exact_weight = weight.to(torch::kDouble).requires_grad_();
+    torch::Tensor y;
+    {
+      const Bf16Autocast autocast(true);
+      y = stem_conv(on_gpu(x, torch::kFloat), own_weight);
+    }
+    const torch::Tensor expected = torch::conv2d(x.to(torch::kDouble), exact_weight, {}, 2, 3);
+    ASSERT_EQ(y.sizes(), expected.sizes());
+    EXPECT_TRUE(y.is_contiguous(kLast));
+    EXPECT_TRUE(torch::allclose(y.detach().cpu().to(torch::kDouble), expected.detach(), 1.0 / 256, 0)) << x.sizes();
+    const torch::Tensor gradient = torch::randint(-2, 3, expected.sizes(), torch::kFloat);
+    y.backward(on_gpu(gradient, torch::kBFloat16));
+    expected.backward(gradient.to(torch::kDouble));
+    EXPECT_TRUE(torch::allclose(own_weight.grad().cpu().to(torch::kDouble), exact_weight.grad(), 1.0 / 128, 0))
+        << x.sizes();
+  }
 }
 
 torch::Tensor torch_up_beside(const Tensors& in) {

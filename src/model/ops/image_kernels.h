@@ -28,4 +28,8 @@ torch::Tensor fused_max_pool(const torch::Tensor& x, int64_t window, int64_t str
 bool can_join_fused(const torch::Tensor& first, const torch::Tensor& source, const torch::Tensor& bias);
 torch::Tensor fused_join(const torch::Tensor& first, const torch::Tensor& second, const torch::Tensor& bias);
 
+/// Images for a convolution under bfloat16 autocast, four pixels as one: see FoldPixels.
+bool can_fold_pixels(const torch::Tensor& images);
+torch::Tensor fold_pixels(const torch::Tensor& images, int64_t margin_before, int64_t margin_after);
+
 }  // namespace tutti

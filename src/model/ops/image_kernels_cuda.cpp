@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "base/cuda_status.h"
+#include "base/torch_compat.h"
 #include "kernels/batch_norm.h"
+#include "kernels/fold_pixels.h"
 #include "kernels/join.h"
 #include "kernels/max_pool.h"
 #include "model/ops/image_kernels.h"
@@ -301,6 +303,27 @@ bool can_join_fused(const torch::Tensor& first, const torch::Tensor& source, con
 
 torch::Tensor fused_join(const torch::Tensor& first, const torch::Tensor& second, const torch::Tensor& bias) {
   return Joining::apply(first, second.to(first.scalar_type()), bias);
+}
+
+bool can_fold_pixels(const torch::Tensor& images) {
+  return is_image(images) && images.scalar_type() == torch::kFloat && images.size(1) <= 4 && images.size(2) % 2 == 0 &&
+         images.size(3) % 2 == 0 && !images.requires_grad() && Bf16Autocast::is_on();
+}
+
+torch::Tensor fold_pixels(const torch::Tensor& images, int64_t margin_before, int64_t margin_after) {
+  const c10::cuda::CUDAGuard guard(images.device());
+  const FoldPixels fold{images.size(0),
+                        images.size(2),
+                        images.size(3),
+                        images.size(1),
+                        static_cast<int>(margin_before),
+                        static_cast<int>(margin_after)};
+  const torch::Tensor folded =
+      torch::empty({fold.batch, fold.folded_channels(), fold.folded_height(), fold.folded_width()},
+                   images.options().dtype(torch::kBFloat16), kChannelsLast);
+  check_cuda(fold_pixels_on_device(fold, images.data_ptr<float>(), folded.data_ptr(), stream_of(images)),
+             "folding pixels");
+  return folded;
 }
 
 }  // namespace tutti

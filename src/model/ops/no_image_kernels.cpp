@@ -15,5 +15,7 @@ bool can_pool_fused(const torch::Tensor&, int64_t, int64_t, int64_t) { return fa
 torch::Tensor fused_max_pool(const torch::Tensor&, int64_t, int64_t, int64_t) { refuse(); }
 bool can_join_fused(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&) { return false; }
 torch::Tensor fused_join(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&) { refuse(); }
+bool can_fold_pixels(const torch::Tensor&) { return false; }
+torch::Tensor fold_pixels(const torch::Tensor&, int64_t, int64_t) { refuse(); }
 
 }  // namespace tutti
