@@ -141,7 +141,8 @@ cudaError_t with_kernels(const MaxPool& pool, const Work& work) {
 
 template <typename Work>
 cudaError_t with_kernels(const MaxPool& pool, const Work& work) {
-  if (!has_max_pool_kernel(pool.window, pool.stride, pool.padding)) return cudaErrorInvalidValue;
+  if (!has_max_pool_kernel(pool.window, pool.stride, pool.padding, pool.width, pool.channels))
+    return cudaErrorInvalidValue;
   if (pool.batch * pool.pooled_height() * pool.pooled_width() * pool.channels == 0) return cudaErrorInvalidValue;
   if (pool.channels % kPackedChannels == 0)
     return pool.is_bf16 ? with_kernels<__nv_bfloat16, kPackedChannels>(pool, work)

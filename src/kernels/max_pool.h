@@ -16,9 +16,12 @@ struct MaxPool {
   int64_t pooled_width() const { return (width + 2 * padding - window) / stride + 1; }
 };
 
-/// Windows of 2 at every second pixel, and padded ones of 3.
-inline bool has_max_pool_kernel(int64_t window, int64_t stride, int64_t padding) {
-  return stride == 2 && ((window == 2 && padding == 0) || (window == 3 && padding == 1));
+/// Windows of 2 at every second pixel, and padded ones of 3; rows of pixels so long that a GPU's grid is too small for
+/// them are left out.
+inline bool has_max_pool_kernel(int64_t window, int64_t stride, int64_t padding, int64_t width, int64_t channels) {
+  constexpr int64_t kLongestRow = int64_t{1} << 22;
+  return stride == 2 && width * channels <= kLongestRow &&
+         ((window == 2 && padding == 0) || (window == 3 && padding == 1));
 }
 
 /// `winners`: a byte for each element of y, saying where in its window the value was.

@@ -288,8 +288,8 @@ TwoUses fused_batch_norm(const torch::Tensor& x, const FusedNorm& norm) {
 }
 
 bool can_pool_fused(const torch::Tensor& x, int64_t window, int64_t stride, int64_t padding) {
-  return is_image(x) && has_max_pool_kernel(window, stride, padding) && x.size(2) + 2 * padding >= window &&
-         x.size(3) + 2 * padding >= window;
+  return is_image(x) && has_max_pool_kernel(window, stride, padding, x.size(3), x.size(1)) &&
+         x.size(2) + 2 * padding >= window && x.size(3) + 2 * padding >= window;
 }
 
 torch::Tensor fused_max_pool(const torch::Tensor& x, int64_t window, int64_t stride, int64_t padding) {

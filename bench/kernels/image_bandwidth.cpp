@@ -1,6 +1,6 @@
-// How close batch normalization's kernels come to the memory's speed: bytes that they have to move, over time, beside
-// what a copy on the device reaches over as many bytes. Tensors take turns, so that they come from memory and not from
-// the second-level cache. Prints a table.
+// How close the kernels on channels-last images come to the memory's speed: bytes that they have to move, over time,
+// beside what a copy on the device reaches over as many bytes. Tensors take turns, so that they come from memory and
+// not from the second-level cache. Prints a table.
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -13,6 +13,9 @@
 
 #include "base/cuda_status.h"
 #include "kernels/batch_norm.h"
+#include "kernels/fold_pixels.h"
+#include "kernels/join.h"
+#include "kernels/max_pool.h"
 
 namespace tutti {
 namespace {
@@ -27,6 +30,8 @@ class Memory {
   ~Memory() { cudaFree(data_); }
   Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   Memory& operator=(Memory&&) = delete;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
   template <typename T>
   T* as() const {
     return static_cast<T*>(data_);
@@ -83,7 +88,7 @@ struct Size {
   int64_t batch, side, channels;
 };
 
-void measure(cudaStream_t stream, const Size& size) {
+void measure_norm(cudaStream_t stream, const Size& size) {
   const ImageShape shape{size.batch * size.side * size.side, size.channels, true};
   const int64_t bytes = 2 * shape.rows * shape.channels;
   const int turns = static_cast<int>(std::clamp<int64_t>(kTurnBytes / (3 * bytes), 2, 32));
@@ -162,6 +167,94 @@ void measure(cudaStream_t stream, const Size& size) {
   report("same, two gradients", 7 + kMask, seconds_per_call(stream, turns, backward(true, true)));
 }
 
+/// Beside a copy that moves as many bytes, `read` and `written` together.
+void report(cudaStream_t stream, const Size& size, const char* name, int64_t read, int64_t written,
+            const std::function<void(int)>& call, int turns) {
+  const int64_t half = (read + written) / 2;
+  std::vector<Memory> all;
+  for (int i = 0; i < 2 * turns; ++i) all.emplace_back(half);
+  const double copy = seconds_per_call(stream, turns, [&](int i) {
+    check_cuda(cudaMemcpyAsync(all[static_cast<std::size_t>(2 * i)].as<void>(),
+                               all[static_cast<std::size_t>(2 * i + 1)].as<void>(), static_cast<size_t>(half),
+                               cudaMemcpyDeviceToDevice, stream),
+               "a copy");
+  });
+  const double seconds = seconds_per_call(stream, turns, call);
+  fmt::print("{:>4} x {:>3} x {:>3} x {:>4}  {:22}  {:8.1f} us  {:7.0f} GB/s  {:5.0f} %\n", size.batch, size.side,
+             size.side, size.channels, name, seconds * 1e6, static_cast<double>(read + written) / seconds / 1e9,
+             100 * copy / seconds);
+}
+
+int turns_of(int64_t bytes) { return static_cast<int>(std::clamp<int64_t>(kTurnBytes / bytes, 2, 32)); }
+
+/// Zeroed memory for each turn.
+std::vector<Memory> memories(int turns, int64_t bytes) {
+  std::vector<Memory> all;
+  for (int i = 0; i < turns; ++i) {
+    all.emplace_back(bytes);
+    check_cuda(cudaMemset(all.back().as<void>(), 0, static_cast<size_t>(bytes)), "clearing");
+  }
+  return all;
+}
+
+void measure_pool(cudaStream_t stream, const Size& size, int window) {
+  const MaxPool pool{size.batch, size.side, size.side, size.channels, true, window, 2, window == 3 ? 1 : 0};
+  const int64_t from = 2 * size.batch * size.side * size.side * size.channels;
+  const int64_t pooled = size.batch * pool.pooled_height() * pool.pooled_width() * size.channels;
+  const int turns = turns_of(from + 3 * pooled);
+  const auto x = memories(turns, from), y = memories(turns, 2 * pooled), winners = memories(turns, pooled);
+  const auto forward = [&](int i) {
+    const auto turn = static_cast<std::size_t>(i);
+    check_cuda(max_pool_on_device(pool, x[turn].as<void>(), y[turn].as<void>(), winners[turn].as<uint8_t>(), stream),
+               "pooling");
+  };
+  const auto backward = [&](int i) {
+    const auto turn = static_cast<std::size_t>(i);
+    check_cuda(
+        max_pool_gradient_on_device(pool, y[turn].as<void>(), winners[turn].as<uint8_t>(), x[turn].as<void>(), stream),
+        "pooling");
+  };
+  report(stream, size, window == 3 ? "pool 3" : "pool 2", from, 3 * pooled, forward, turns);
+  report(stream, size, window == 3 ? "pool 3, backward" : "pool 2, backward", 3 * pooled, from, backward, turns);
+}
+
+/// As many channels on both sides.
+void measure_join(cudaStream_t stream, const Size& size) {
+  const Join join{size.batch * size.side * size.side, size.channels, size.channels, true};
+  const int64_t bytes = 2 * join.rows * size.channels;
+  const int turns = turns_of(4 * bytes);
+  const auto first = memories(turns, bytes), second = memories(turns, bytes), joined = memories(turns, 2 * bytes);
+  const auto bias = memories(1, 4 * size.channels), sums = memories(1, 4 * channel_sums(size.channels)),
+             counters = memories(1, 4 * kChannelCounters);
+  const auto forward = [&](int i) {
+    const auto turn = static_cast<std::size_t>(i);
+    check_cuda(join_on_device(join, first[turn].as<void>(), second[turn].as<void>(), bias[0].as<float>(),
+                              joined[turn].as<void>(), stream),
+               "joining");
+  };
+  const auto backward = [&](int i) {
+    const auto turn = static_cast<std::size_t>(i);
+    check_cuda(split_on_device(join, joined[turn].as<void>(), second[turn].as<void>(), bias[0].as<float>(),
+                               {sums[0].as<float>(), counters[0].as<unsigned>()}, stream),
+               "splitting");
+  };
+  report(stream, size, "join", 2 * bytes, 2 * bytes, forward, turns);
+  report(stream, size, "join, backward", bytes, bytes, backward, turns);
+}
+
+void measure_fold(cudaStream_t stream, const Size& size) {
+  const FoldPixels fold{size.batch, size.side, size.side, size.channels, 2, 1};
+  const int64_t from = 4 * size.batch * size.side * size.side * size.channels;
+  const int64_t to = 2 * size.batch * fold.folded_height() * fold.folded_width() * fold.folded_channels();
+  const int turns = turns_of(from + to);
+  const auto images = memories(turns, from), folded = memories(turns, to);
+  const auto call = [&](int i) {
+    const auto turn = static_cast<std::size_t>(i);
+    check_cuda(fold_pixels_on_device(fold, images[turn].as<float>(), folded[turn].as<void>(), stream), "folding");
+  };
+  report(stream, size, "fold", from, to, call, turns);
+}
+
 }  // namespace
 }  // namespace tutti
 
@@ -183,9 +276,13 @@ int main() {
                              {16, 256, 64},
                              {16, 16, 1024},
                              {128, 7, 64}})
-      measure(stream, size);
+      measure_norm(stream, size);
+    for (const Size& size : {Size{64, 112, 64}, {256, 112, 64}}) measure_pool(stream, size, 3);
+    for (const Size& size : {Size{16, 256, 64}, {16, 32, 512}}) measure_pool(stream, size, 2);
+    for (const Size& size : {Size{16, 256, 64}, {16, 32, 512}}) measure_join(stream, size);
+    for (const Size& size : {Size{64, 224, 3}, {128, 28, 1}}) measure_fold(stream, size);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "batch_norm_bandwidth: {}\n", error.what());
+    fmt::print(stderr, "image_bandwidth: {}\n", error.what());
     return 1;
   }
 }
