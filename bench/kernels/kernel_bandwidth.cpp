@@ -136,6 +136,8 @@ void activation_rows(std::vector<Row>& table, int64_t rows, int64_t width) {
   table.push_back({shape_name("bias_gelu backward", rows, width), 3 * bytes, [=](cudaStream_t stream) {
                      return bias_gelu_backward(described(), x.get(), given.get(), results(), stream);
                    }});
+  table.push_back({shape_name("bias_gradient", rows, width), bytes,
+                   [=](cudaStream_t stream) { return bias_gradient(described(), given.get(), results(), stream); }});
   table.push_back({shape_name("bias_relu forward", rows, width), 2 * bytes, [=](cudaStream_t stream) {
                      DropoutRun with_memory = dropout;
                      with_memory.drawn = drawn.get();

@@ -49,6 +49,15 @@ inline at::Tensor fused_attention(const at::Tensor&, const at::Tensor&, const at
 }
 #endif
 
+/// The product of two matrices of bf16, in fp32 as it is summed up, without rounding between.
+inline at::Tensor product_in_fp32(const at::Tensor& a, const at::Tensor& b) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 8)
+  return at::mm(a, b, at::kFloat);
+#else
+  return at::mm(a, b).to(at::kFloat);
+#endif
+}
+
 /// Matrix products and convolutions in bfloat16 on CUDA while this is alive; does nothing unless `on`.
 class Bf16Autocast {
  public:

@@ -127,7 +127,27 @@ struct ReluBackward {
   }
 };
 
-/// blockIdx.x: columns; blockIdx.y: rows. Sums over rows go to `partial`, unless that is null.
+/// Nothing but what sums over rows are made of.
+template <typename T>
+struct RowsAsTheyAre {
+  const T* rows;
+  template <int kCount>
+  struct Row {
+    Packed<T, kCount> values;
+  };
+  __device__ void begin() {}
+  template <int kCount>
+  __device__ void read(int64_t at, Row<kCount>& row) const {
+    fetch(rows + at, row.values);
+  }
+  template <int kCount>
+  __device__ void compute(int64_t /*at*/, const float (&)[kCount], const Row<kCount>& row, float (&out)[kCount]) const {
+    unpack(row.values, out);
+  }
+};
+
+/// blockIdx.x: columns; blockIdx.y: rows. Results go to `out` and their sums over rows to `partial`, unless one is
+/// null.
 template <typename T, int kCount, typename Work>
 __global__ void __launch_bounds__(kThreads) each_row(BiasRun run, Work work, T* out, float* partial) {
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -138,7 +158,8 @@ __global__ void __launch_bounds__(kThreads) each_row(BiasRun run, Work work, T* 
   if (is_inside) {
     float bias[kCount];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) bias[i] = run.bias[column + i];  // which may lie anywhere
+    for (int i = 0; i < kCount; ++i)
+      bias[i] = run.bias != nullptr ? run.bias[column + i] : 0.0F;  // which may lie anywhere
     const int64_t stride = int64_t{gridDim.y} * kWarps;
     for (int64_t first = int64_t{blockIdx.y} * kWarps + warp; first < run.rows; first += kRowsInFlight * stride) {
       typename Work::template Row<kCount> rows[kRowsInFlight];
@@ -151,7 +172,7 @@ __global__ void __launch_bounds__(kThreads) each_row(BiasRun run, Work work, T* 
         const int64_t at = (first + i * stride) * run.width + column;
         float result[kCount];
         work.compute(at, bias, rows[i], result);
-        store(out + at, result);
+        if (out != nullptr) store(out + at, result);
 #pragma unroll
         for (int j = 0; j < kCount; ++j) sums[j] += result[j];
       }
@@ -271,6 +292,15 @@ cudaError_t bias_relu_backward(const BiasRun& run, const DropoutRule& rule, cons
     using T = decltype(element);
     const ReluBackward<T> work{static_cast<const T*>(out), static_cast<const T*>(gradient), rule.scale};
     return launch_backward<T>(run, work, out, gradient, gradients, stream);
+  });
+}
+
+cudaError_t bias_gradient(const BiasRun& run, const void* gradient, const BiasGradients& gradients,
+                          cudaStream_t stream) {
+  return for_type(run.type, [&](auto element) {
+    using T = decltype(element);
+    const RowsAsTheyAre<T> work{static_cast<const T*>(gradient)};
+    return launch_backward<T>(run, work, gradient, gradient, {nullptr, gradients.bias, gradients.partial}, stream);
   });
 }
 

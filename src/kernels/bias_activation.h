@@ -38,4 +38,8 @@ cudaError_t bias_relu_forward(const BiasRun& run, const DropoutRun& dropout, con
 cudaError_t bias_relu_backward(const BiasRun& run, const DropoutRule& rule, const void* out, const void* gradient,
                                const BiasGradients& gradients, cudaStream_t stream);
 
+/// gradients.bias = the sum of the rows of `gradient`, and nothing else. Two kernels.
+cudaError_t bias_gradient(const BiasRun& run, const void* gradient, const BiasGradients& gradients,
+                          cudaStream_t stream);
+
 }  // namespace tutti

@@ -66,9 +66,11 @@ class BertLayer : public torch::nn::Module {
   }
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& bias) {
     const double share = is_training() ? kBertDropout : 0;
-    const torch::Tensor mixed = attention((*query_)(input), (*key_)(input), (*value_)(input), heads_, bias, share);
-    const torch::Tensor x = add_norm(mixed, *mixed_, input, share, *mixed_norm_);
-    return add_norm(dense_gelu(x, *inner_), *outer_, x, share, *outer_norm_);
+    const Projections in =
+        projections(input, {query_->weight, key_->weight, value_->weight}, {query_->bias, key_->bias, value_->bias});
+    const torch::Tensor mixed = attention(in.outputs[0], in.outputs[1], in.outputs[2], heads_, bias, share);
+    const torch::Tensor x = add_norm(mixed, *mixed_, in.input, share, *mixed_norm_);
+    return gelu_feed_forward(x, *inner_, *outer_, share, *outer_norm_);
   }
 
  private:

@@ -2,11 +2,11 @@
 // their tokens. Names and initial weights as in torch.nn.TransformerEncoder, with normalization after each part.
 
 #include <cmath>
+#include <utility>
 
 #include "model/layers.h"
 #include "model/ops/add_norm.h"
 #include "model/ops/attention.h"
-#include "model/ops/bias_activation.h"
 #include "model/ops/checkpoint.h"
 #include "model/ops/dropout.h"
 #include "model/ops/linear.h"
@@ -44,10 +44,12 @@ class SelfAttention : public torch::nn::Module {
     initialize(*out_proj_);
     out_proj_->bias.zero_();
   }
-  /// All but the output projection.
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& bias) {
-    const auto parts = linear(x, in_weight_, in_bias_).chunk(3, -1);
-    return attention(parts[0], parts[1], parts[2], width_ / kHeadSize, bias, is_training() ? kDropout : 0);
+  /// All but the output projection, and the input for whatever else reads it.
+  std::pair<torch::Tensor, torch::Tensor> forward(const torch::Tensor& x, const torch::Tensor& bias) {
+    const Projections in = projections(x, {in_weight_}, {in_bias_});
+    const auto parts = in.outputs[0].chunk(3, -1);
+    const double share = is_training() ? kDropout : 0;
+    return {attention(parts[0], parts[1], parts[2], width_ / kHeadSize, bias, share), in.input};
   }
   const Dense& output() const { return *out_proj_; }
 
@@ -71,8 +73,9 @@ class EncoderLayer : public torch::nn::Module {
   }
   torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& bias) {
     const double share = is_training() ? kDropout : 0;
-    const torch::Tensor x = add_norm(attention_->forward(input, bias), attention_->output(), input, share, *norm1_);
-    return add_norm(dense_relu(x, *linear1_, share), *linear2_, x, share, *norm2_);
+    const auto [mixed, same] = attention_->forward(input, bias);
+    const torch::Tensor x = add_norm(mixed, attention_->output(), same, share, *norm1_);
+    return relu_feed_forward(x, *linear1_, *linear2_, share, *norm2_);
   }
 
  private:

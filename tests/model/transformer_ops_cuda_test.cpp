@@ -47,6 +47,13 @@ void expect_close(const torch::Tensor& actual, const torch::Tensor& expected, co
   EXPECT_LE(wrong.max().item<double>(), 2e-5 * (1 + most) * amplified) << what;
 }
 
+/// To a share of the largest number: cuBLAS may add parts of products of bf16 up in bf16.
+void expect_near(const torch::Tensor& actual, const torch::Tensor& expected, double share, const std::string& what) {
+  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
+  const double most = expected.abs().max().item<double>();
+  EXPECT_LE((actual.to(torch::kDouble) - expected).abs().max().item<double>(), share * most + 1e-5) << what;
+}
+
 std::string describe(int64_t rows, int64_t width, torch::ScalarType type) {
   return std::to_string(rows) + " × " + std::to_string(width) + " " + torch::toString(type);
 }
@@ -285,6 +292,52 @@ TEST(KernelsWithDropout, DrawAnewAtEachReplayOfARecordingAsEagerRunsDo) {
       EXPECT_FALSE(torch::equal(eager[0], later[0]));
     }
   }
+}
+
+TEST(LinearKernels, AddUpGradientsOfWeightsAndBiasesInFp32) {
+  TUTTI_NEEDS_GPU();
+  torch::manual_seed(14);
+  for (const int64_t rows : {1, 7, 1021})
+    for (const int64_t width : {8, 61, 256}) {
+      const Bf16Autocast autocast(true);
+      const std::string what = describe(rows, width, torch::kBFloat16);
+      const torch::Tensor x = numbers({rows, width}, torch::kBFloat16);
+      Tensors weights, biases;
+      for (const int64_t outputs : {5, 64, 11}) {
+        // Of few bits, so that their product is that of the exact numbers.
+        weights.push_back(numbers({outputs, width}, torch::kBFloat16).detach().to(torch::kFloat).requires_grad_());
+        biases.push_back(numbers({outputs}, torch::kBFloat16).detach().to(torch::kFloat).requires_grad_());
+      }
+      const gpu::LinearResult result = gpu::linear(x, weights, biases);
+      EXPECT_TRUE(torch::equal(result.x, x));
+      const torch::Tensor exact_x = exact(x), exact_weight = exact(torch::cat(weights)),
+                          exact_bias = exact(torch::cat(biases));
+      const torch::Tensor expected = torch::linear(exact_x, exact_weight, exact_bias);
+      expect_near(result.y, expected, 1e-2, what);
+      const torch::Tensor of_y = numbers({rows, 80}, torch::kBFloat16).detach();
+      const torch::Tensor of_x = numbers({rows, width}, torch::kBFloat16).detach();
+      Tensors inputs{x};
+      inputs.insert(inputs.end(), weights.begin(), weights.end());
+      inputs.insert(inputs.end(), biases.begin(), biases.end());
+      const Tensors actual = torch::autograd::grad({result.y, result.x}, inputs, {of_y, of_x});
+      const Tensors wanted = torch::autograd::grad({expected, exact_x * 1}, {exact_x, exact_weight, exact_bias},
+                                                   {of_y.to(torch::kDouble), of_x.to(torch::kDouble)});
+      expect_near(actual[0], wanted[0], 1e-2, what + ", input");
+      EXPECT_EQ(actual[1].scalar_type(), torch::kFloat);
+      expect_close(torch::cat({actual[1], actual[2], actual[3]}), wanted[1], what + ", weights");
+      expect_close(torch::cat({actual[4], actual[5], actual[6]}), wanted[2], what + ", biases");
+    }
+}
+
+TEST(LinearKernels, GiveNoGradientToWhatIsFrozen) {
+  TUTTI_NEEDS_GPU();
+  const Bf16Autocast autocast(true);
+  const torch::Tensor x = numbers({3, 8}, torch::kFloat).detach();
+  const torch::Tensor weight = numbers({4, 8}, torch::kFloat), frozen = numbers({4}, torch::kFloat).detach();
+  gpu::linear(x, {weight}, {frozen}).y.sum().backward();
+  EXPECT_TRUE(weight.grad().defined());
+  EXPECT_FALSE(frozen.grad().defined());
+  EXPECT_FALSE(x.grad().defined());
 }
 
 TEST(TransformerOps, ComputeInBf16UnderAutocastAsTorchDoesWithinItsPrecision) {

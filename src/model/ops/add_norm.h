@@ -12,6 +12,13 @@ namespace tutti {
 torch::Tensor add_norm(const torch::Tensor& x, const Dense& dense, const torch::Tensor& residual, double dropout_share,
                        const LayerNorm& norm);
 
+/// add_norm(gelu(inner(x)), outer, x, …), the second half of a layer, with one pass less over x's gradient.
+torch::Tensor gelu_feed_forward(const torch::Tensor& x, const Dense& inner, const Dense& outer, double dropout_share,
+                                const LayerNorm& norm);
+/// add_norm(dropout(relu(inner(x))), outer, x, …), likewise.
+torch::Tensor relu_feed_forward(const torch::Tensor& x, const Dense& inner, const Dense& outer, double dropout_share,
+                                const LayerNorm& norm);
+
 /// norm(x), likewise.
 torch::Tensor normalize(const torch::Tensor& x, const LayerNorm& norm);
 

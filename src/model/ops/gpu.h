@@ -2,6 +2,8 @@
 
 #include <torch/types.h>
 
+#include <vector>
+
 namespace tutti {
 
 // Tutti's own kernels for what stands between the matrix products of a model; for the files of this folder alone, which
@@ -20,6 +22,18 @@ bool takes_rows(const torch::Tensor& residual, const torch::Tensor& parameter);
 /// computed of, and results in, bf16; parameters and arithmetic are fp32.
 torch::Tensor add_norm(const torch::Tensor& x, const torch::Tensor& bias, const torch::Tensor& residual,
                        double dropout_share, const torch::Tensor& weight, const torch::Tensor& shift, double epsilon);
+
+/// Whether linear() takes `x` now: under autocast alone.
+bool takes_linear(const torch::Tensor& x, const torch::Tensor& parameter);
+
+struct LinearResult {
+  torch::Tensor y;
+  torch::Tensor x;  // the same as went in; a gradient for this one is added in the matrix product of backward
+};
+/// x weightᵀ + bias for layers that read the same `x`, their outputs side by side, in one matrix product. Gradients of
+/// parameters are fp32 from the start. Without `biases` none is added.
+LinearResult linear(const torch::Tensor& x, const std::vector<torch::Tensor>& weights,
+                    const std::vector<torch::Tensor>& biases);
 
 /// gelu(x + bias)
 torch::Tensor bias_gelu(const torch::Tensor& x, const torch::Tensor& bias);

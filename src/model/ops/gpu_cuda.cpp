@@ -25,6 +25,10 @@ bool takes_rows(const torch::Tensor& residual, const torch::Tensor& parameter) {
   return takes(residual, parameter) && add_norm_takes(residual.size(-1));
 }
 
+bool takes_linear(const torch::Tensor& x, const torch::Tensor& parameter) {
+  return Bf16Autocast::is_on() && takes(x, parameter) && x.dim() > 1 && x.numel() > 0;
+}
+
 torch::Tensor as_computed(const torch::Tensor& x) { return Bf16Autocast::is_on() ? x.to(torch::kBFloat16) : x; }
 
 ElementType element_type(const torch::Tensor& x) {

@@ -21,6 +21,9 @@ DropoutRun begin_dropout(double share, const torch::Tensor& like, torch::Tensor&
 /// For backward.
 DropoutRun same_dropout(double share, const torch::Tensor& drawn);
 
+/// The gradient of a bias, in fp32, from that of rows [n, width].
+torch::Tensor sum_of_rows(const torch::Tensor& rows);
+
 /// Throws unless gradients of gradients are not asked for: kernels of backward leave no graph behind.
 void refuse_second_derivatives(const char* name);
 

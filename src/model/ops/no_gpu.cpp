@@ -13,6 +13,12 @@ torch::Tensor add_norm(const torch::Tensor&, const torch::Tensor&, const torch::
   return {};
 }
 
+bool takes_linear(const torch::Tensor&, const torch::Tensor&) { return false; }
+
+LinearResult linear(const torch::Tensor&, const std::vector<torch::Tensor>&, const std::vector<torch::Tensor>&) {
+  return {};
+}
+
 torch::Tensor bias_gelu(const torch::Tensor&, const torch::Tensor&) { return {}; }
 
 torch::Tensor bias_relu(const torch::Tensor&, const torch::Tensor&, double) { return {}; }
