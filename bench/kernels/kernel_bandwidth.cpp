@@ -18,6 +18,7 @@
 #include "base/cuda_status.h"
 #include "kernels/add_norm.h"
 #include "kernels/bias_activation.h"
+#include "kernels/cross_entropy.h"
 
 namespace tutti {
 namespace {
@@ -148,6 +149,31 @@ void activation_rows(std::vector<Row>& table, int64_t rows, int64_t width) {
                    }});
 }
 
+void cross_entropy_rows(std::vector<Row>& table, int64_t rows, int64_t classes) {
+  const int64_t bytes = 2 * rows * classes;
+  const Memory<> scores(bytes), of_scores(bytes);
+  const Memory<int64_t> targets(8 * rows);
+  check_cuda(cudaMemset(targets.get(), 0, static_cast<std::size_t>(8 * rows)), "cudaMemset");
+  const Memory<float> log_sums(4 * rows), losses(4 * rows), mean(8);
+  const auto described = [=] {
+    CrossEntropyRun run;
+    run.type = ElementType::bf16;
+    run.rows = rows;
+    run.classes = classes - 6;  // as many as 30522 are rounded up by
+    run.stride = classes;
+    run.scores = scores.get();
+    run.targets = targets.get();
+    run.log_sums = log_sums.get();
+    run.mean = mean.get();
+    return run;
+  };
+  table.push_back({shape_name("cross_entropy forward", rows, classes), bytes,
+                   [=](cudaStream_t stream) { return cross_entropy_forward(described(), losses.get(), stream); }});
+  table.push_back({shape_name("cross_entropy backward", rows, classes), 2 * bytes, [=](cudaStream_t stream) {
+                     return cross_entropy_backward(described(), mean.get(), of_scores.get(), stream);
+                   }});
+}
+
 void measure(const std::string& part_of_name) {
   std::vector<Row> table;
   // Of the Transformer, BERT-Base and BERT-Large in the studies, and one that no cache holds.
@@ -155,6 +181,7 @@ void measure(const std::string& part_of_name) {
     add_norm_rows(table, rows, width);
   for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{32768, 1024}, {4096, 3072}, {512, 4096}})
     activation_rows(table, rows, width);
+  cross_entropy_rows(table, 640, 30528);
 
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");

@@ -8,6 +8,7 @@
 #include "model/ops/attention.h"
 #include "model/ops/bias_activation.h"
 #include "model/ops/checkpoint.h"
+#include "model/ops/cross_entropy.h"
 #include "model/ops/dropout.h"
 #include "model/ops/linear.h"
 #include "model/zoo.h"
@@ -100,29 +101,31 @@ class Bert : public Model {
 
   /// Of the words at batch.inputs[3] [n × masked, vocabulary], and of the next sentence [n, 2].
   std::vector<torch::Tensor> outputs(const Batch& batch) override {
-    const Scores scores = forward(batch);
-    return {scores.words, scores.next};
+    const Features features = forward(batch);
+    return {words(features), features.next};
   }
 
   torch::Tensor loss(const Batch& batch) override {
-    const Scores scores = forward(batch);
-    const torch::Tensor words = batch.inputs[4].flatten();
-    // Sum and count, because the mean of nothing is NaN and a batch may have no masked word.
-    const torch::Tensor sum =
-        torch::cross_entropy_loss(scores.words, words, /*weight=*/{}, at::Reduction::Sum, kNoWord);
-    return sum / words.ne(kNoWord).sum().clamp_min(1) + torch::cross_entropy_loss(scores.next, batch.target);
+    const Features features = forward(batch);
+    return linear_cross_entropy(features.masked, embeddings_->words->weight, word_bias_, batch.inputs[4].flatten(),
+                                kNoWord) +
+           torch::cross_entropy_loss(features.next, batch.target);
   }
 
   EvalSums count(const Batch& batch) override {
-    const Scores scores = forward(batch);
-    return count_words(scores.words, batch.inputs[4].flatten(), scores.next, batch.target);
+    const Features features = forward(batch);
+    return count_words(words(features), batch.inputs[4].flatten(), features.next, batch.target);
   }
 
  private:
-  struct Scores {
-    torch::Tensor words;  // [n × masked, vocabulary]
-    torch::Tensor next;   // [n, 2]
+  struct Features {
+    torch::Tensor masked;  // of masked words [n × masked, width], from which they are decoded
+    torch::Tensor next;    // scores of the next sentence [n, 2]
   };
+
+  torch::Tensor words(const Features& features) const {
+    return linear(features.masked, embeddings_->words->weight, word_bias_);
+  }
 
   void initialize() {
     const torch::NoGradGuard no_grad;
@@ -136,7 +139,7 @@ class Bert : public Model {
     embeddings_->words->weight[0].zero_();  // padding
   }
 
-  Scores forward(const Batch& batch) {
+  Features forward(const Batch& batch) {
     const torch::Tensor &tokens = batch.inputs[0], &positions = batch.inputs[3];
     const torch::Tensor bias = padding_bias(batch.inputs[2]);
     torch::Tensor x = embeddings_->forward(tokens, batch.inputs[1]);
@@ -149,7 +152,7 @@ class Bert : public Model {
     const torch::Tensor masked = x.flatten(0, 1).index_select(0, (positions + first_rows).flatten());
     const torch::Tensor features = normalize(dense_gelu(masked, *transform_), *transform_norm_);
     const torch::Tensor pooled = torch::tanh((*pooler_)(x.select(1, 0)));
-    return {linear(features, embeddings_->words->weight, word_bias_), (*next_)(pooled)};
+    return {features, (*next_)(pooled)};
   }
 
   bool checkpoints_;

@@ -340,6 +340,51 @@ TEST(LinearKernels, GiveNoGradientToWhatIsFrozen) {
   EXPECT_FALSE(x.grad().defined());
 }
 
+TEST(CrossEntropyKernels, EqualTorchWithTargetsThatCountAndThatDoNot) {
+  TUTTI_NEEDS_GPU();
+  torch::manual_seed(15);
+  constexpr int64_t kIgnored = -100, kWidth = 64;
+  for (const int64_t rows : {1, 2, 63, 700})
+    for (const int64_t classes : {1, 2, 7, 64, 1003, 30522})
+      for (const double share_ignored : {0.0, 0.3, 1.0}) {
+        const Bf16Autocast autocast(true);
+        const std::string what = describe(rows, classes, torch::kBFloat16);
+        const torch::Tensor x = numbers({rows, kWidth}, torch::kBFloat16);
+        const torch::Tensor weight = numbers({classes, kWidth}, torch::kFloat),
+                            bias = numbers({classes}, torch::kFloat);
+        const torch::Tensor targets = torch::randint(classes, {rows}, kDevice.dtype(torch::kLong));
+        targets.masked_fill_(torch::rand({rows}, kDevice).lt(share_ignored), kIgnored);
+        const torch::Tensor loss = gpu::linear_cross_entropy(x, weight, bias, targets, kIgnored);
+        const Tensors actual = torch::autograd::grad({loss * 3}, {x, weight, bias});
+        // From the scores that the kernel saw, which are rounded to bf16, and come of rounded up numbers of classes.
+        const int64_t more = (8 - classes % 8) % 8;
+        const auto padded = [&](const torch::Tensor& parameter) {
+          std::vector<int64_t> shape = parameter.sizes().vec();
+          shape[0] = more;
+          return torch::cat({parameter.detach(), torch::zeros(shape, kDevice)}).to(torch::kBFloat16);
+        };
+        const torch::Tensor rounded = torch::addmm(padded(bias), x.detach(), padded(weight).t()).narrow(1, 0, classes);
+        const torch::Tensor scores = exact(rounded);
+        const torch::Tensor expected = torch::cross_entropy_loss(scores, targets, {}, at::Reduction::Sum, kIgnored) /
+                                       targets.ne(kIgnored).sum().clamp_min(1);
+        EXPECT_NEAR(loss.item<double>(), expected.item<double>(), 5e-3 * (1 + expected.item<double>())) << what;
+        const torch::Tensor of_scores = torch::autograd::grad({expected * 3}, {scores})[0];
+        const Tensors wanted{torch::mm(of_scores, exact(weight.to(torch::kBFloat16)).detach()),
+                             torch::mm(of_scores.t(), exact(x).detach()), of_scores.sum(0)};
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          expect_near(actual[i], wanted[i], 1e-2, what + ", gradient " + std::to_string(i));
+      }
+}
+
+TEST(CrossEntropyKernels, ShowATargetThatIsNoClass) {
+  TUTTI_NEEDS_GPU();
+  const Bf16Autocast autocast(true);
+  const torch::Tensor x = numbers({2, 8}, torch::kFloat), weight = numbers({4, 8}, torch::kFloat);
+  const torch::Tensor targets = torch::tensor({1, 4}, torch::kLong).cuda();
+  const torch::Tensor loss = gpu::linear_cross_entropy(x, weight, torch::zeros({4}, kDevice), targets, -100);
+  EXPECT_TRUE(std::isnan(loss.item<double>()));
+}
+
 TEST(TransformerOps, ComputeInBf16UnderAutocastAsTorchDoesWithinItsPrecision) {
   TUTTI_NEEDS_GPU();
   torch::manual_seed(13);

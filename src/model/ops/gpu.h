@@ -35,6 +35,10 @@ struct LinearResult {
 LinearResult linear(const torch::Tensor& x, const std::vector<torch::Tensor>& weights,
                     const std::vector<torch::Tensor>& biases);
 
+/// See model/ops/cross_entropy.h. Where takes_linear().
+torch::Tensor linear_cross_entropy(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                                   const torch::Tensor& targets, int64_t ignored);
+
 /// gelu(x + bias)
 torch::Tensor bias_gelu(const torch::Tensor& x, const torch::Tensor& bias);
 

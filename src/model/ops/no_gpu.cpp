@@ -19,6 +19,11 @@ LinearResult linear(const torch::Tensor&, const std::vector<torch::Tensor>&, con
   return {};
 }
 
+torch::Tensor linear_cross_entropy(const torch::Tensor&, const torch::Tensor&, const torch::Tensor&,
+                                   const torch::Tensor&, int64_t) {
+  return {};
+}
+
 torch::Tensor bias_gelu(const torch::Tensor&, const torch::Tensor&) { return {}; }
 
 torch::Tensor bias_relu(const torch::Tensor&, const torch::Tensor&, double) { return {}; }
