@@ -43,15 +43,10 @@ void split(const torch::Tensor& all, const std::vector<int64_t>& sizes, tensor_l
   }
 }
 
-/// sum + rows weight, written over `sum` if nobody else has it: a product that adds to another tensor copies it first.
-torch::Tensor add_product(torch::Tensor sum, const torch::Tensor& rows, const torch::Tensor& weight) {
+/// sum + rows weight.
+torch::Tensor add_product(const torch::Tensor& sum, const torch::Tensor& rows, const torch::Tensor& weight) {
   if (!sum.defined()) return at::mm(rows, weight);
-  const bool is_ours = sum.use_count() == 1 && sum.storage().use_count() == 1 && sum.is_contiguous() &&
-                       sum.scalar_type() == rows.scalar_type();
-  const torch::Tensor sum_rows = sum.to(rows.scalar_type()).contiguous().view({-1, weight.size(1)});
-  if (!is_ours) return at::addmm(sum_rows, rows, weight);
-  sum_rows.addmm_(rows, weight);
-  return sum_rows;
+  return at::addmm(sum.to(rows.scalar_type()).reshape({-1, weight.size(1)}), rows, weight);
 }
 
 struct Linear : torch::autograd::Function<Linear> {
@@ -71,8 +66,7 @@ struct Linear : torch::autograd::Function<Linear> {
     return {y.view(shape), x};
   }
 
-  /// By reference, so that a gradient which nobody else has can be added to in its place.
-  static tensor_list backward(AutogradContext* context, tensor_list& gradients) {
+  static tensor_list backward(AutogradContext* context, tensor_list gradients) {
     refuse_second_derivatives("tutti::linear");
     const auto saved = context->get_saved_variables();
     const torch::Tensor &x = saved[0], &weight = saved[1];
@@ -86,10 +80,10 @@ struct Linear : torch::autograd::Function<Linear> {
     const auto in_rows = [](const torch::Tensor& tensor) {
       return tensor.to(torch::kBFloat16).contiguous().view({-1, tensor.size(-1)});
     };
-    torch::Tensor of_x = std::move(gradients[1]), of_weight, of_bias;
+    torch::Tensor of_x = gradients[1], of_weight, of_bias;
     if (gradients[0].defined()) {
       const torch::Tensor given = in_rows(gradients[0]);
-      if (is_wanted(0, 1)) of_x = add_product(std::move(of_x), given, weight).view(x.sizes());
+      if (is_wanted(0, 1)) of_x = add_product(of_x, given, weight).view(x.sizes());
       if (is_wanted(1, sizes.size())) of_weight = product_in_fp32(given.t(), in_rows(x));
       if (has_bias && is_wanted(1 + sizes.size(), sizes.size())) of_bias = sum_of_rows(given);
     }
