@@ -12,11 +12,13 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -61,11 +63,15 @@ inline void require_contains(const std::string& text, const std::string& part) {
   require(text.find(part) != std::string::npos, fmt::format("\"{}\" does not contain \"{}\"", text, part));
 }
 
-/// Every rank's input of one type, and the sum of all.
+/// Every rank's input of one type, and the sum of all. To make them takes longer than to communicate, so that they are
+/// made once: fewer of them are the first of more.
 struct Numbers {
   Numbers(DataType type, int ranks, std::size_t count) : type(type), count(count) {
-    for (int r = 0; r < ranks; ++r) inputs.push_back(random_numbers(type, count, 100u + static_cast<unsigned>(r)));
-    sum = reference_sum(type, inputs, count);
+    for (int r = 0; r < ranks; ++r) {
+      inputs.push_back(first_of(known_inputs()[{type, r}],
+                                [&] { return random_numbers(type, count, 100u + static_cast<unsigned>(r)); }));
+    }
+    sum = first_of(known_sums()[{type, ranks}], [&] { return reference_sum(type, inputs, count); });
   }
   const unsigned char* input(int rank, std::size_t element = 0) const {
     return reinterpret_cast<const unsigned char*>(inputs[static_cast<std::size_t>(rank)].data()) +
@@ -79,6 +85,26 @@ struct Numbers {
   std::size_t count;
   std::vector<Words> inputs;
   Words sum;
+
+ private:
+  struct Known {
+    std::size_t count = 0;
+    Words words;
+  };
+  using Memory = std::map<std::pair<DataType, int>, Known>;
+  static Memory& known_inputs() {
+    static Memory memory;  // by rank
+    return memory;
+  }
+  static Memory& known_sums() {
+    static Memory memory;  // by number of ranks
+    return memory;
+  }
+  template <typename Make>
+  Words first_of(Known& known, const Make& make) const {
+    if (known.count < count) known = {count, make()};
+    return {known.words.begin(), known.words.begin() + static_cast<std::ptrdiff_t>(words_for(type, count).size())};
+  }
 };
 
 /// A rank's memory for one collective: in allocate()d memory or not.

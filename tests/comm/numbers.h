@@ -111,13 +111,14 @@ inline Words reference_sum(DataType type, const std::vector<Words>& inputs, std:
       }
       sum = r == 0 ? value : sum + value;
     }
-    const uint16_t half = type == DataType::bf16 ? bf16_of_f32(sum) : f16_of_f32(sum);
-    if (type == DataType::i64)
+    if (type == DataType::i64) {
       std::memcpy(out + 8 * i, &whole, 8);
-    else if (type == DataType::f32)
+    } else if (type == DataType::f32) {
       std::memcpy(out + 4 * i, &sum, 4);
-    else
+    } else {
+      const uint16_t half = type == DataType::bf16 ? bf16_of_f32(sum) : f16_of_f32(sum);
       std::memcpy(out + 2 * i, &half, 2);
+    }
   }
   return result;
 }
