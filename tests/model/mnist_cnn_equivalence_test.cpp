@@ -26,7 +26,7 @@ TEST(MnistCnn, IsSynchronizedEquallyByAllStrategies) { expect_all_strategies_equ
 #else
 TEST(MnistCnn, IsSynchronizedEquallyByAllStrategies) {
   // Three steps are the profile's, the others follow the strategy's plan. $TUTTI_LONG: more of them.
-  const int steps = std::getenv("TUTTI_LONG") != nullptr ? 20 : 8;
+  const int steps = std::getenv("TUTTI_LONG") != nullptr ? 20 : 6;
   for (const int ranks : {2, 3, 4})
     for (const char* optimizer : {"sgd", "adam"}) expect_all_strategies_equal<DigitNetwork>({ranks, steps, optimizer});
   expect_all_strategies_equal<DigitNetwork>({2, 6, "adam", 0.05, 2});
