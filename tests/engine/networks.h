@@ -84,8 +84,7 @@ struct HugeTensorNetwork : AwkwardNetwork {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr int64_t kElements = 500'000;  // sanitizers look at accesses, and make each many times slower
 #else
-  static constexpr int64_t kElements =
-      5'000'000;  // 20 MB: to touch its memory for the first time takes most of the time
+  static constexpr int64_t kElements = 5'000'000;  // 20 MB; memory is slow when it is touched for the first time
 #endif
   torch::Tensor huge = register_parameter("huge", torch::ones({kElements}));
   torch::nn::Linear last = register_module("last", torch::nn::Linear(6, 3));
