@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <numeric>
 
 #include "comm/shm/shm.h"
@@ -58,6 +59,45 @@ TEST(PushPull, GivesEveryRankTheSumHoweverManyServersAndNodes) {
                         }),
               "")
         << group.ranks << " ranks, " << group.servers << " servers, " << group.ranks_per_node << " to a node";
+}
+
+TEST(PushPull, AnnouncedAnewForgetsWhatWasAnnouncedBefore) {
+  EXPECT_EQ(run_group({2, 1, 1},
+                      [](int rank, PushPull& servers) {
+                        for (const std::size_t length : std::vector<std::size_t>{4, 3, 5}) {
+                          servers.announce(DataType::f32, {{length, 0}});
+                          for (int step = 0; step < 2; ++step) {
+                            std::vector<float> data(length, static_cast<float>(rank + 1));
+                            servers.begin_step();
+                            servers.start(0, {data.data(), length, DataType::f32})->wait();
+                            test::require(data == std::vector<float>(length, 3), "wrong sum");
+                          }
+                        }
+                      }),
+            "");
+}
+
+TEST(PushPull, TakesAtLeastAsLongAsThePretendedLinks) {
+  struct Case {
+    Group group;
+    std::chrono::milliseconds least;
+  };
+  // 1 ms, and 1 MB at 100 MB/s: a server of its own carries what all its workers send, which is twice as much where
+  // there are two of them to each; a machine with both roles sends half of its gradients, and half of its sums.
+  for (const Case& one : {Case{{4, 2, 1}, std::chrono::milliseconds(21)}, {{2, 0, 1}, std::chrono::milliseconds(11)}})
+    EXPECT_EQ(run_group(one.group,
+                        [&](int, PushPull& servers) {
+                          servers.limit_links({std::chrono::milliseconds(1), 100e6});
+                          std::vector<float> data(250'000, 1);
+                          servers.announce(DataType::f32, {{data.size(), 0}});
+                          servers.begin_step();
+                          const auto start = std::chrono::steady_clock::now();
+                          servers.start(0, {data.data(), data.size(), DataType::f32})->wait();
+                          test::require(std::chrono::steady_clock::now() - start >= one.least,
+                                        "too fast for the links");
+                        }),
+              "")
+        << one.group.ranks << " ranks, " << one.group.servers << " servers";
 }
 
 TEST(PushPull, AddsInRankOrderWhateverComesFirst) {
