@@ -38,6 +38,25 @@ TEST(LaunchEnv, ALoneProcessIsRankZeroOfOne) {
   EXPECT_EQ(env.launcher, "");
 }
 
+TEST(LaunchEnv, CountsTheNodesThatAreNotCountedForIt) {
+  // Two nodes of two ranks and one of one: every rank has to know of the last.
+  Variables variables = {{"OMPI_COMM_WORLD_RANK", "0"},
+                         {"OMPI_COMM_WORLD_SIZE", "5"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  EXPECT_EQ(read(variables).nodes, 3);
+  // The number of its own node says that there are more.
+  variables = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}, {"GROUP_RANK", "4"}};
+  EXPECT_EQ(read(variables).node, 4);
+  EXPECT_EQ(read(variables).nodes, 5);
+}
+
+TEST(LaunchEnv, RefusesMoreNodesOfSlurmsThanThereAreInAllTogether) {
+  Variables slurm = {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1200000"}};
+  slurm["SLURM_STEP_TASKS_PER_NODE"] = "1(x600000),1(x600000)";
+  EXPECT_EQ(error_of(slurm), "SLURM_STEP_TASKS_PER_NODE=1(x600000),1(x600000) does not read like 2(x3),1");
+}
+
 TEST(LaunchEnv, TuttisOwnVariablesComeFirst) {
   const LaunchEnv env = read({{"TUTTI_RANK", "3"},
                               {"TUTTI_SIZE", "4"},
