@@ -194,9 +194,9 @@ int run_and_explain(int argc, char** argv) {
   }
 }
 
-/// Lets this process, and ranks that are copies of it, end without the destructors of what was made before main(). Those
-/// are libtorch's tables, a sixth of a short command's time. What is made later, as the session of MPI, ends as it should.
-/// Libraries that a tool puts in, and plug-ins, may have to say something at the end.
+/// Lets this process, and ranks that are copies of it, end without the destructors of what was made before main().
+/// Those are libtorch's tables, a sixth of a short command's time. What is made later, as the session of MPI, ends as
+/// it should. Libraries that a tool puts in, and plug-ins, may have to say something at the end.
 void leave_early(int argc, char** argv) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   if (preloaded != nullptr && *preloaded != '\0') return;
