@@ -123,12 +123,9 @@ nlohmann::json measure(Arguments& arguments) {
     run_steps(arguments.steps);
     rates.push_back(static_cast<double>(arguments.batch * arguments.steps) / seconds_since(start));
   }
-  nlohmann::json result = {{"samples_per_s", rates},
-                           {"first_step_s", first_step_s},
-                           {"last_loss", loss.item<double>()},
-                           {"graph", captured.is_recorded()},
-                           {"remark", captured.remark()},
-                           {"memory_bytes", peak_memory()}};
+  nlohmann::json result = {{"samples_per_s", rates},           {"first_step_s", first_step_s},
+                           {"last_loss", loss.item<double>()}, {"graph", captured.is_recorded()},
+                           {"remark", captured.remark()},      {"memory_bytes", peak_memory()}};
   if (arguments.kernel_time && device.is_cuda())
     result["kernel_s"] = kernel_time([&] { run_steps(arguments.steps); }) / arguments.steps;
   return result;

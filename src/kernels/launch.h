@@ -58,8 +58,8 @@ __device__ inline void let_next_kernel_start() {
 }
 #endif
 
-/// Blocks of `kernel` for `wanted` pieces of work, one per block: as many as the GPU holds at the same time, and at most
-/// `most_per_processor` times its processors, so that kernels loop and end together.
+/// Blocks of `kernel` for `wanted` pieces of work, one per block: as many as the GPU holds at the same time, and at
+/// most `most_per_processor` times its processors, so that kernels loop and end together.
 template <typename Kernel>
 cudaError_t count_resident_blocks(Kernel kernel, int threads, int most_per_processor, int64_t wanted, int& blocks) {
   int device = 0, processors = 0, resident = 0;

@@ -21,6 +21,7 @@ Projections projections(const torch::Tensor& input, const std::vector<torch::Ten
   if (gpu::takes_linear(input, weights[0])) {
     const gpu::LinearResult result = gpu::linear(input, weights, biases);
     std::vector<int64_t> sizes;
+    sizes.reserve(weights.size());
     for (const torch::Tensor& weight : weights) sizes.push_back(weight.size(0));
     if (sizes.size() == 1) return {{result.y}, result.x};
     return {result.y.split_with_sizes(sizes, -1), result.x};
