@@ -261,10 +261,11 @@ const Schema<TransferBreakdown>& schema(const TransferBreakdown*) {
 
 const Schema<StepBreakdown>& schema(const StepBreakdown*) {
   using R = StepBreakdown;
-  static const Schema<R> result = {{"first_step", &R::first_step},       {"steps", &R::steps},
-                                   {"strategy", &R::strategy},           {"startup_s", &R::startup_s},
-                                   {"startup_from", &R::startup_from},   {"is_of_device", &R::is_of_device},
-                                   {"ranks", &R::ranks, Rule::required}, {"transfers", &R::transfers}};
+  static const Schema<R> result = {
+      {"first_step", &R::first_step},       {"steps", &R::steps},
+      {"strategy", &R::strategy},           {"startup_s", &R::startup_s},
+      {"startup_from", &R::startup_from},   {"is_of_device", &R::is_of_device, Rule::if_any},
+      {"ranks", &R::ranks, Rule::required}, {"transfers", &R::transfers}};
   return result;
 }
 
