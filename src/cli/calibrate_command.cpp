@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/files.h"
 #include "cli/calibrate_runs.h"
 #include "cli/hold_out.h"
+#include "cli/json_output.h"
 #include "published/published_files.h"
 #include "sim/calibration.h"
 #include "tutti/error.h"
@@ -17,11 +19,14 @@
 namespace tutti {
 namespace {
 
+using nlohmann::json;
+
 struct CalibrateArguments {
   std::vector<std::string> files;
   Names held_out;
   bool rows = false;
   bool keeps_mislabelled = false;
+  bool as_json = false;
 };
 
 /// "32" (ranks), "bert-base" (a model), "10gbe" (a network), or "bert-base/10gbe".
@@ -51,6 +56,52 @@ void print_parameters(const Calibration& found, std::size_t rows) {
   }
 }
 
+json to_json(const Score& score) {
+  return {{"rows", score.rows},
+          {"mean_error", score.mean},
+          {"percentile_90_error", score.worst_tenth},
+          {"worst_error", score.worst}};
+}
+
+json parameters_of(const Calibration& found) {
+  json parameters = json::array();
+  for (std::size_t i = 0; i < found.knobs.size(); ++i) {
+    const Knob& knob = found.knobs[i];
+    parameters.push_back(fitted_parameter(knob.name, found.fit.parameters[i], knob.scale, knob.unit));
+    parameters.back()["network"] = knob.network.empty() ? json() : json(knob.network);
+  }
+  return parameters;
+}
+
+json rows_of(const std::vector<Prediction>& predictions, bool are_held_out) {
+  json rows = json::array();
+  for (const Prediction& prediction : predictions) {
+    const PublishedRow& row = prediction.row;
+    rows.push_back({{"model", row.model},
+                    {"network", row.network},
+                    {"method", row.method},
+                    {"ranks", row.ranks},
+                    {"measured_s", row.step_s()},
+                    {"simulated_s", prediction.step_s},
+                    {"error", prediction.error()},
+                    {"deviation", row.deviation / row.throughput},
+                    {"held_out", are_held_out}});
+  }
+  return rows;
+}
+
+json choices_as_json(const std::vector<Prediction>& predictions) {
+  json choices = json::array();
+  for (const Choice& choice : choices_of(predictions))
+    choices.push_back({{"model", choice.model},
+                       {"network", choice.network},
+                       {"ranks", choice.ranks},
+                       {"chosen", choice.chosen},
+                       {"best", choice.best},
+                       {"loss", choice.loss}});
+  return choices;
+}
+
 void print_rows(const std::vector<Prediction>& predictions) {
   fmt::print("\n  {:<10} {:<8} {:<18} {:>6} {:>12} {:>12} {:>8} {:>10}\n", "model", "network", "method", "ranks",
              "measured", "simulated", "error", "deviation");
@@ -77,7 +128,7 @@ void print_choices(const std::vector<Prediction>& predictions) {
 int run(const CalibrateArguments& arguments) {
   const auto is_folder = [](const std::string& path) { return std::filesystem::is_directory(path); };
   if (std::all_of(arguments.files.begin(), arguments.files.end(), is_folder))
-    return calibrate_runs(arguments.files, arguments.held_out, arguments.rows);
+    return calibrate_runs(arguments.files, arguments.held_out, arguments.rows, arguments.as_json);
   std::vector<PublishedRow> rows;
   std::size_t left_out = 0;
   for (const std::string& given : arguments.files) {
@@ -89,7 +140,7 @@ int run(const CalibrateArguments& arguments) {
         rows.push_back(row);
     }
   }
-  if (left_out > 0)
+  if (left_out > 0 && !arguments.as_json)
     fmt::print("{} rows are left out: they repeat another network's (--keep-mislabelled takes them).\n", left_out);
   std::vector<PublishedRow> fitted, held_out;
   std::set<std::string> known;
@@ -101,8 +152,21 @@ int run(const CalibrateArguments& arguments) {
   check_held_out(arguments.held_out, known);
   if (fitted.empty()) throw UsageError("--hold-out leaves no row to fit");
   const Calibration found = calibrate(fitted, unfitted_clusters(), published_knobs());
-  print_parameters(found, fitted.size());
   const std::vector<Prediction> predictions = PublishedRuns(fitted).predict(found.clusters);
+  if (arguments.as_json) {
+    std::vector<Prediction> predicted;
+    if (!held_out.empty()) predicted = PublishedRuns(held_out).predict(found.clusters);
+    json rows_found = rows_of(predictions, /*are_held_out=*/false);
+    for (const json& row : rows_of(predicted, /*are_held_out=*/true)) rows_found.push_back(row);
+    print_json({{"parameters", parameters_of(found)},
+                {"rows_left_out", left_out},
+                {"fitted", to_json(score_of(predictions))},
+                {"held_out", held_out.empty() ? json() : to_json(score_of(predicted))},
+                {"choices", choices_as_json(held_out.empty() ? predictions : predicted)},
+                {"rows", rows_found}});
+    return 0;
+  }
+  print_parameters(found, fitted.size());
   if (arguments.rows) print_rows(predictions);
   fmt::print("\nfitted, {}\n", describe(score_of(predictions)));
   if (!held_out.empty()) {
@@ -132,6 +196,7 @@ std::function<int()> add_calibrate_command(CLI::App& program) {
                    "rows to predict instead of fitting: a size (32), model, network or model/network")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--rows", arguments->rows, "show every row");
+  add_json_flag(*command, arguments->as_json);
   command->add_flag("--keep-mislabelled", arguments->keeps_mislabelled, "also take rows that repeat another network's");
   return [arguments] { return run(*arguments); };
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/files.h"
@@ -129,6 +130,27 @@ TEST_F(CalibrateCommand, HoldsRunsOutByTheNamesTheyHave) {
   expect_error("runs --hold-out other-net --hold-out othernet", 2,
                "--hold-out othernet: nothing here has that name. What can be held out: 2, 4 Gbit/s, other-net, shm, "
                "some-net.");
+}
+
+TEST_F(CalibrateCommand, HasTheSameFactsAsJson) {
+  const CommandResult published = calibrate("table.md --hold-out 32 --json");
+  ASSERT_EQ(published.exit_code, 0) << published.output;
+  const auto facts = nlohmann::json::parse(published.output);
+  EXPECT_EQ(facts.at("fitted").at("rows"), 3);
+  EXPECT_EQ(facts.at("held_out").at("rows"), 1);
+  EXPECT_EQ(facts.at("rows").size(), 4U);
+  EXPECT_EQ(facts.at("rows").back().at("ranks"), 32);
+  EXPECT_EQ(facts.at("rows").back().at("held_out"), true);
+  EXPECT_FALSE(facts.at("parameters").empty());
+
+  for (const char* strategy : {"bsp", "wfbp", "dear"})
+    write_run(folder_ / "runs" / strategy, strategy, 0.030, true, {{"model", "some-net"}, {"link_gbps", 4}});
+  const CommandResult own = calibrate("runs --json");
+  ASSERT_EQ(own.exit_code, 0) << own.output;
+  const auto found = nlohmann::json::parse(own.output);
+  EXPECT_EQ(found.at("fitted").at("rows"), 3);
+  EXPECT_TRUE(found.at("held_out").is_null());
+  EXPECT_EQ(found.at("rows").size(), 3U);
 }
 
 TEST_F(CalibrateCommand, NamesTheFileAndLineThatItCannotRead) {
