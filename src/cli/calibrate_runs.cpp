@@ -10,6 +10,7 @@
 
 #include "cli/hold_out.h"
 #include "cli/json_output.h"
+#include "sim/fit.h"
 #include "sim/measured_runs.h"
 #include "sim/own_engine.h"
 

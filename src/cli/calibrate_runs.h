@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/fit.h"
-
 namespace tutti {
+
+struct FittedParameter;
 
 /// Predicts runs of our own from what one of each group measured, fits the engine's costs, and prints both beside what
 /// was measured. `held_out`: models, transports, networks or numbers of ranks that are predicted and not fitted.
