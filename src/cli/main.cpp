@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -195,7 +197,7 @@ int run_and_explain(int argc, char** argv) {
 }
 
 /// Lets this process, and ranks that are copies of it, end without the destructors of what was made before main().
-/// Those are libtorch's tables, a sixth of a short command's time. What is made later, as the session of MPI, ends as
+/// Those are libtorch's tables, a seventh of a short command's time. What is made later, as the session of MPI, ends as
 /// it should. Libraries that a tool puts in, and plug-ins, may have to say something at the end.
 void leave_early(int argc, char** argv) {
   const char* const preloaded = std::getenv("LD_PRELOAD");
@@ -213,7 +215,12 @@ int run_program(int argc, char** argv) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have better reports of their own
   report_crashes();
 #endif
-  const int code = run_and_explain(argc, argv);
+  int code = run_and_explain(argc, argv);
+  // Whoever stops reading, as `head` does, has what they want.
+  if (std::fflush(stdout) != 0 && errno != EPIPE && code == 0) {
+    say(fmt::format("stdout: {}", std::strerror(errno)).c_str());
+    code = kExitError;
+  }
   write_exit_note(code);
   return code;
 }

@@ -32,5 +32,12 @@ TEST(ModelsCommand, RefusesUnknownNamesWithASuggestion) {
   EXPECT_NE(result.output.find("did you mean 'resnet18'"), std::string::npos) << result.output;
 }
 
+TEST(ModelsCommand, SaysThatItsOutputCouldNotBeWritten) {
+  const CommandResult result = run_command("( " TUTTI_BINARY " models mlp > /dev/full )");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find("tutti: stdout: No space left on device"), std::string::npos) << result.output;
+  EXPECT_EQ(run_command("bash -o pipefail -c '" TUTTI_BINARY " models mlp | head -c 1'").exit_code, 0);
+}
+
 }  // namespace
 }  // namespace tutti
