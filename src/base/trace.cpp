@@ -40,6 +40,7 @@ Trace::Trace(const TraceWindow& window) : window_(window) {
 }
 
 void Trace::leave_out(int64_t step) {
+  ++left_out_;
   compute_.is_recording_ = false;
   if (step == window_.first_step)
     ++window_.first_step;

@@ -98,6 +98,8 @@ class Trace {
   // The thread that computes:
   /// This step, the next one, is not traced: the window shall have its steps all the same.
   void leave_out(int64_t step);
+  /// So many steps have been left out.
+  int64_t left_out() const { return left_out_; }
   void begin_step(int64_t step);
   void end_step();
   TraceBuffer* compute() { return compute_.is_recording() ? &compute_ : nullptr; }
@@ -119,7 +121,7 @@ class Trace {
  private:
   TraceWindow window_;
   TraceBuffer compute_, communication_;
-  int64_t step_begin_ns_ = 0;
+  int64_t step_begin_ns_ = 0, left_out_ = 0;
   bool is_over_ = false, is_of_device_ = false;
 };
 

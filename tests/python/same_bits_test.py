@@ -55,18 +55,20 @@ def as_numbers(text):
 
 
 class SameBits(unittest.TestCase):
+    def expect_all_equal(self, found, expected):
+        import tutti
+
+        for how in ("sgd", "adam", "torch"):
+            for strategy in tutti.strategies():
+                self.assertEqual(found[how, strategy], expected[how, "bsp"], (how, strategy))
+
     def test_every_strategy_in_python_ends_in_the_bits_of_cpp(self):
         code, text = harness.run_ranks(2, os.environ["TUTTI_REFERENCE"])
         self.assertEqual(code, 0, text)
         expected = as_numbers(text)
         code, text = harness.run_case(2, "train_all")
         self.assertEqual(code, 0, text)
-        found = as_numbers(text)
-        import tutti
-
-        for how in ("sgd", "adam", "torch"):
-            for strategy in tutti.strategies():
-                self.assertEqual(found[how, strategy], expected[how, "bsp"], (how, strategy))
+        self.expect_all_equal(as_numbers(text), expected)
         self.assertEqual(expected["sgd", "zero1"], expected["sgd", "bsp"])
         self.assertNotEqual(expected["sgd", "bsp"], expected["adam", "bsp"])
 
@@ -78,11 +80,7 @@ class SameBits(unittest.TestCase):
         code, text = harness.run_case(2, "train_all_on_gpu")
         self.assertEqual(code, 0, text)
         found = as_numbers(text)
-        import tutti
-
-        for how in ("sgd", "adam", "torch"):
-            for strategy in tutti.strategies():
-                self.assertEqual(found[how, strategy], found[how, "bsp"], (how, strategy))
+        self.expect_all_equal(found, found)
 
 
 if __name__ == "__main__":

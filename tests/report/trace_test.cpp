@@ -122,6 +122,25 @@ TEST(Trace, RecordsItsWindowAndTheTransfersOfTheStepBefore) {
   EXPECT_EQ(trace.compute_events().size(), 2u);  // the steps themselves
 }
 
+TEST(Trace, HasAsManyStepsWhereSomeAreLeftOut) {
+  Trace trace({3, 2});
+  std::vector<int64_t> steps;
+  for (int64_t step = 0; step < 9; ++step) {
+    if (step == 3 || step == 5) {
+      ASSERT_TRUE(trace.includes(step));
+      trace.leave_out(step);
+      EXPECT_EQ(trace.compute(), nullptr);
+      continue;
+    }
+    trace.begin_step(step);
+    if (trace.compute() != nullptr) steps.push_back(step);
+    trace.end_step();
+  }
+  EXPECT_EQ(steps, (std::vector<int64_t>{4, 6}));
+  EXPECT_EQ(trace.left_out(), 2);
+  EXPECT_TRUE(trace.is_over());
+}
+
 TEST(StepBreakdown, GivesEveryPartOfAWaitItsCause) {
   // Rank 1 hands the second transfer over 9 ns later than rank 0. A start-up takes 4 ns.
   RankTrace late = one_step(1000);
