@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "engine/executor.h"
 #include "engine/flat_space.h"
+#include "engine/forward_watch.h"
 #include "engine/host_executor.h"
 #include "engine/parameter_update.h"
 #include "engine/repeated_trace.h"
